@@ -1,1 +1,71 @@
-fn main(){}
+//! The project's own commands: `cargo xtask setup | ui | run | test`.
+//!
+//! This file reads the command line and nothing else. The commands never change a file outside
+//! `target/`, `ui/dist/` and the two `node_modules` folders; `setup` alone installs packages, and
+//! it says which before it does.
+
+mod display;
+mod run;
+mod setup;
+mod sh;
+mod test;
+mod ui;
+
+use std::process::ExitCode;
+
+const HELP: &str = "\
+Usage: cargo xtask <command>
+
+  run [--fake] [-- ARGS]   set up, build and start Omniscio; ARGS go to the app.
+                           --fake: on the bundled stand-in instead of the real Claude CLI
+  test [--long] [FILTER]   set up and run every check and test; with FILTER only the tests
+                           whose name contains it. --long: hours of simulation instead of one minute
+  ui [--release]           build the window (WebAssembly) into ui/dist
+  setup [--test]           install what is missing for `run` (or `test`) and stop";
+
+fn main() -> ExitCode {
+    let mut args = std::env::args().skip(1);
+    let command = args.next().unwrap_or_default();
+    let rest: Vec<String> = args.collect();
+    let result = match command.as_str() {
+        "run" => run::Options::parse(&rest).and_then(|options| run::run(&options)),
+        "test" => test::Options::parse(&rest).and_then(|options| test::test(&options)),
+        "ui" => flag(&rest, "--release").and_then(ui::build),
+        "setup" => flag(&rest, "--test").and_then(setup_only),
+        "" | "help" | "-h" | "--help" => {
+            println!("{HELP}");
+            Ok(0)
+        }
+        unknown => Err(format!("there is no command `{unknown}`.\n\n{HELP}")),
+    };
+    match result {
+        Ok(code) => ExitCode::from(code),
+        Err(message) => {
+            eprintln!("xtask: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// True if `name` is the only argument, false if there is none.
+fn flag(args: &[String], name: &str) -> Result<bool, String> {
+    match args {
+        [] => Ok(false),
+        [only] if only == name => Ok(true),
+        _ => Err(format!(
+            "expected nothing or `{name}`, got `{}`.\n\n{HELP}",
+            args.join(" ")
+        )),
+    }
+}
+
+fn setup_only(for_tests: bool) -> Result<u8, String> {
+    let purpose = if for_tests {
+        setup::Purpose::Test
+    } else {
+        setup::Purpose::Run
+    };
+    setup::ensure(purpose)?;
+    println!("setup: everything is there");
+    Ok(0)
+}
