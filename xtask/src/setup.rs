@@ -172,13 +172,17 @@ fn npm_packages(folder: &str, what: &str, program: Option<&str>) -> Result<(), S
         return Ok(());
     }
     println!("setup: installing {what} by npm into {folder}/node_modules");
-    let mut npm = sh::command("npm", &["ci", "--no-audit", "--no-fund"]);
+    // the CLI's own install step puts its program in place, whatever the person's npm settings
+    let mut npm = sh::command(
+        "npm",
+        &["ci", "--no-audit", "--no-fund", "--ignore-scripts=false"],
+    );
     sh::run(npm.current_dir(&path))
         .map_err(|e| format!("{e}; check the network and run it again in {folder}/"))?;
     if !program_is_there() {
         return Err(format!(
-            "npm left no program in {folder}/node_modules/.bin: delete {folder}/node_modules, \
-             allow npm's install scripts (`npm config set ignore-scripts false`), and try again"
+            "npm left no program in {folder}/node_modules/.bin: delete {folder}/node_modules and \
+             run `npm ci` there by hand"
         ));
     }
     fs::write(modules.join(STAMP), lock)
