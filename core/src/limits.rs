@@ -1,0 +1,175 @@
+//! Every limit of the product, once, with its unit in the name.
+//!
+//! Tests and the rehearsal mode pass their own; [`Limits::broken_relation`] holds the relations
+//! that must be true of any set.
+
+use crate::time::Millis;
+use serde::{Deserialize, Serialize};
+
+/// All limits. The defaults are the contract's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// The aborted-response scan runs this often (SC-01).
+    pub scan_interval_ms: Millis,
+    /// The first scan is this long after the start (SC-02).
+    pub scan_boot_delay_ms: Millis,
+    /// Automatic replays a session gets per local day (SC-13).
+    pub daily_attempt_cap: u8,
+    /// No automatic restart of a session within this time of its last one (SC-15, RP-07).
+    pub replay_debounce_ms: Millis,
+    /// A recovering row stays invisible for at most this long (HD-09).
+    pub hide_max_ms: Millis,
+    /// A timestamp further in the future than this counts as expired (HD-22).
+    pub hide_future_tolerance_ms: Millis,
+    /// Badge and counts are looked at again this often (NT-06).
+    pub pulse_ms: Millis,
+
+    /// Silence before the first output of a turn (SW-01).
+    pub first_output_ms: Millis,
+    /// Silence while a text or tool-input block is open.
+    pub silence_open_block_ms: Millis,
+    /// Silence while thinking, between blocks, after abandoned blocks, or for the next message.
+    pub silence_between_ms: Millis,
+    /// An announced retry may take its own delay and this much more.
+    pub api_retry_grace_ms: Millis,
+    /// Start-up without real output is given up after this long, chatter or not (SW-04).
+    pub startup_ceiling_ms: Millis,
+    /// The CLI's own byte-idle timer, set at its launch.
+    pub cli_byte_idle_ms: Millis,
+    /// Our text limit is at least the CLI's idle timer and this much.
+    pub cli_heals_first_margin_ms: Millis,
+
+    /// The launch handshake must be answered within this on a calm machine.
+    pub handshake_ms: Millis,
+    /// Starts that hang before a launch counts as failed.
+    pub handshake_tries: u8,
+    /// SIGTERM is given this long before SIGKILL.
+    pub term_grace_ms: Millis,
+    /// After an operator's interrupt a result must come within this, else the stop recipe.
+    pub interrupt_grace_ms: Millis,
+    /// A stop that reports nothing is taken as done after this long.
+    pub stop_report_ms: Millis,
+    /// Output is drained for this long after the child's exit while something holds its terminal.
+    pub drain_ms: Millis,
+
+    /// A question to the shell is answered within this, else the rule goes on without (principle 2).
+    pub ask_ms: Millis,
+    /// The ordered gate list of a finished turn waits for a fact at most this long.
+    pub turn_end_ask_ms: Millis,
+    /// The folder probe takes at most this long (PF-06).
+    pub folder_probe_ms: Millis,
+    /// A folder of an open session is looked at again this often (PF-05).
+    pub folder_recheck_ms: Millis,
+
+    /// A transcript block that is still open is saved at most this often.
+    pub block_save_ms: Millis,
+    /// The final text kept in memory, in bytes.
+    pub final_text_max_bytes: usize,
+    /// One protocol line may be this long, in bytes.
+    pub line_max_bytes: usize,
+    /// stderr lines kept for each session.
+    pub chatter_lines_max: usize,
+    /// Messages that may wait in a session's queue.
+    pub queue_max: usize,
+    /// One message may be this long, in bytes.
+    pub message_max_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            // rule: SC-19, SC-26
+            scan_interval_ms: 60_000,
+            scan_boot_delay_ms: 30_000,
+            daily_attempt_cap: 2,
+            replay_debounce_ms: 90_000,
+            hide_max_ms: 300_000,
+            hide_future_tolerance_ms: 60_000,
+            pulse_ms: 60_000,
+            first_output_ms: 120_000,
+            silence_open_block_ms: 180_000,
+            silence_between_ms: 600_000,
+            api_retry_grace_ms: 30_000,
+            startup_ceiling_ms: 1_800_000,
+            cli_byte_idle_ms: 90_000,
+            cli_heals_first_margin_ms: 60_000,
+            handshake_ms: 15_000,
+            handshake_tries: 2,
+            term_grace_ms: 5_000,
+            interrupt_grace_ms: 5_000,
+            stop_report_ms: 20_000,
+            drain_ms: 2_000,
+            ask_ms: 5_000,
+            turn_end_ask_ms: 2_000,
+            folder_probe_ms: 2_000,
+            folder_recheck_ms: 60_000,
+            block_save_ms: 1_000,
+            final_text_max_bytes: 64 * 1024,
+            line_max_bytes: 16 * 1024 * 1024,
+            chatter_lines_max: 50,
+            queue_max: 100,
+            message_max_bytes: 8 * 1024 * 1024,
+        }
+    }
+}
+
+impl Limits {
+    /// The short limits of the rehearsal mode: a newcomer sees a recovery within seconds.
+    pub fn rehearsal() -> Self {
+        Limits {
+            scan_interval_ms: 4_000,
+            scan_boot_delay_ms: 2_000,
+            replay_debounce_ms: 5_000,
+            hide_max_ms: 20_000,
+            pulse_ms: 1_000,
+            first_output_ms: 20_000,
+            folder_recheck_ms: 5_000,
+            ..Limits::default()
+        }
+    }
+
+    /// The first relation between limits that does not hold, or `None` for a sound set.
+    pub fn broken_relation(&self) -> Option<&'static str> {
+        let relations = [
+            // rule: SC-15
+            (self.replay_debounce_ms > self.scan_interval_ms, "debounce > scan interval"),
+            // rule: A-05
+            (
+                self.cli_byte_idle_ms + self.cli_heals_first_margin_ms < self.silence_open_block_ms,
+                "the CLI's idle timer + margin < the open-block limit",
+            ),
+            (
+                self.silence_open_block_ms <= self.silence_between_ms,
+                "the open-block limit <= the between-blocks limit",
+            ),
+            (self.first_output_ms < self.startup_ceiling_ms, "first output < start-up ceiling"),
+            (self.term_grace_ms < self.stop_report_ms, "SIGTERM grace < stop report"),
+            (self.turn_end_ask_ms <= self.ask_ms, "turn-end wait <= ask wait"),
+            (self.folder_probe_ms < self.ask_ms, "folder probe < ask wait"),
+            (self.hide_max_ms > self.scan_interval_ms, "hide cap > scan interval"),
+            (self.daily_attempt_cap >= 1, "at least one attempt a day"),
+            (self.handshake_tries >= 1, "at least one start"),
+        ];
+        relations.iter().find(|(holds, _)| !holds).map(|(_, name)| *name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // proves: SC-15, SC-19
+    #[test]
+    fn the_limits_are_the_contracts_and_their_relations_hold() {
+        let limits = Limits::default();
+        assert_eq!(limits.broken_relation(), None);
+        assert_eq!(Limits::rehearsal().broken_relation(), None);
+        assert_eq!(
+            (limits.scan_interval_ms, limits.daily_attempt_cap, limits.replay_debounce_ms),
+            (60_000, 2, 90_000)
+        );
+        assert_eq!((limits.hide_max_ms, limits.first_output_ms), (300_000, 120_000));
+        let broken = Limits { replay_debounce_ms: 60_000, ..limits };
+        assert_eq!(broken.broken_relation(), Some("debounce > scan interval"));
+    }
+}

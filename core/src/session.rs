@@ -1,0 +1,470 @@
+//! One session: the durable facts that a database row holds.
+//!
+//! Whatever must survive the app is a field here; what lives only as long as a child process is in
+//! `supervisor::live`. Legal combinations of status and pending action are contract section 5.1.
+
+use crate::card::Card;
+use crate::id::{CliSessionId, MessageId, SessionId, Uuid};
+use crate::time::{Day, Wall};
+use crate::verdict::Source;
+use alloc::string::String;
+use alloc::vec::Vec;
+use serde::{Deserialize, Serialize};
+
+macro_rules! named_enum {
+    ($(#[$meta:meta])* $name:ident { $($(#[$vmeta:meta])* $variant:ident = $text:literal,)* }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        pub enum $name { $($(#[$vmeta])* #[serde(rename = $text)] $variant,)* }
+
+        impl $name {
+            /// Every value, in order.
+            pub const ALL: &[$name] = &[$($name::$variant,)*];
+
+            /// The stored word.
+            pub fn as_str(self) -> &'static str {
+                match self { $($name::$variant => $text,)* }
+            }
+
+            /// Reads the stored word; `None` for any other.
+            pub fn parse(text: &str) -> Option<$name> {
+                match text { $($text => Some($name::$variant),)* _ => None }
+            }
+        }
+    };
+}
+
+named_enum! {
+    /// Status of a session (DB-01).
+    Status {
+        /// Being launched or relaunched.
+        Starting = "starting",
+        /// A turn is open.
+        Running = "running",
+        /// Waits for a time or a background task.
+        Waiting = "waiting",
+        /// Waits for the person.
+        NeedsYou = "needs_you",
+        /// Something failed.
+        Error = "error",
+        /// Stopped mid-task.
+        Stalled = "stalled",
+        /// Paused by the person or by an app restart.
+        Paused = "paused",
+        /// Ended by the person.
+        Ended = "ended",
+        /// Out of every list.
+        Archived = "archived",
+    }
+}
+
+named_enum! {
+    /// What a session waits for, beside its status (DB-02). `None` is the contract's null.
+    PendingAction {
+        /// The agent asked a question.
+        Question = "question",
+        /// The agent presents a plan.
+        PlanApproval = "plan_approval",
+        /// A tool waits for permission.
+        PermissionRequest = "permission_request",
+        /// The account must sign in.
+        AuthRequired = "auth_required",
+        /// The API refused in a way that no retry mends by itself.
+        ApiError = "api_error",
+        /// Stopped by the person.
+        Stopped = "stopped",
+        /// Suspended by a restart of the app.
+        AppRestartSuspended = "app_restart_suspended",
+        /// The usage limit was reached.
+        RateLimited = "rate_limited",
+        /// The reply was cut off; the scan replays it.
+        ResponseAborted = "response_aborted",
+        /// Replays are used up.
+        RecoveryFailed = "recovery_failed",
+    }
+}
+
+impl PendingAction {
+    /// Whether the action asks something of a person that no automatic actor may overwrite (AB-07).
+    pub fn is_user_facing(self) -> bool {
+        match self {
+            PendingAction::Question
+            | PendingAction::PlanApproval
+            | PendingAction::PermissionRequest
+            | PendingAction::AuthRequired
+            | PendingAction::ApiError
+            | PendingAction::Stopped => true,
+            PendingAction::AppRestartSuspended
+            | PendingAction::RateLimited
+            | PendingAction::ResponseAborted
+            | PendingAction::RecoveryFailed => false,
+        }
+    }
+
+    /// Whether an open card stands behind the action.
+    pub fn is_card(self) -> bool {
+        match self {
+            PendingAction::Question | PendingAction::PlanApproval | PendingAction::PermissionRequest => {
+                true
+            }
+            PendingAction::AuthRequired
+            | PendingAction::ApiError
+            | PendingAction::Stopped
+            | PendingAction::AppRestartSuspended
+            | PendingAction::RateLimited
+            | PendingAction::ResponseAborted
+            | PendingAction::RecoveryFailed => false,
+        }
+    }
+}
+
+/// Whether a status and a pending action may stand together (contract 5.1).
+pub fn is_legal(status: Status, pending: Option<PendingAction>) -> bool {
+    use PendingAction as P;
+    use Status as S;
+    let Some(pending) = pending else { return true };
+    if status == S::Archived {
+        return true;
+    }
+    match pending {
+        P::Question | P::PlanApproval | P::PermissionRequest => {
+            matches!(status, S::Running | S::NeedsYou)
+        }
+        P::AuthRequired | P::ApiError | P::ResponseAborted => {
+            matches!(status, S::NeedsYou | S::Error)
+        }
+        P::Stopped => matches!(status, S::NeedsYou | S::Paused),
+        P::AppRestartSuspended => status == S::Paused,
+        P::RateLimited => status == S::Waiting,
+        P::RecoveryFailed => {
+            matches!(status, S::Starting | S::Running | S::NeedsYou | S::Error | S::Stalled)
+        }
+    }
+}
+
+named_enum! {
+    /// Why no automatic retry will come for a `recovery_failed` row (DB-08).
+    StopReason {
+        /// The day's replays are used up (until the re-arm ladder exists, nothing follows).
+        DailyCap = "daily_cap",
+        /// The re-arm ladder reached its hard cap.
+        HardCap = "hard_cap",
+        /// Out of credit.
+        Billing = "known_terminal:billing",
+        /// The API key is invalid.
+        InvalidKey = "known_terminal:invalid_key",
+        /// There is no message to replay.
+        NothingToReplay = "nothing_to_replay",
+    }
+}
+
+named_enum! {
+    /// Why a session was archived.
+    ArchiveReason {
+        /// By the person.
+        User = "user",
+        /// The agent signed off.
+        AgentSignoff = "agent_signoff",
+        /// A worker that never started.
+        OrphanPreinit = "orphan-preinit",
+        /// The same, from a stalled row.
+        RecoveryTerminal = "recovery_terminal",
+    }
+}
+
+named_enum! {
+    /// Why a turn that died is over (AB-01..AB-03).
+    AbortCause {
+        /// The child exited without a result.
+        ProcessExit = "process_exit",
+        /// The output ended while the child lives.
+        StreamEnd = "stream_end",
+        /// Silence beyond the limit of its phase.
+        StallTimeout = "stall_timeout",
+        /// Start-up without real output beyond the ceiling.
+        StartupCeiling = "startup_ceiling",
+        /// The CLI reported a transient API failure.
+        ApiFailure = "api_failure",
+        /// The turn was interrupted by somebody else.
+        ForeignInterrupt = "foreign_interrupt",
+        /// The turn ended without any visible content.
+        EmptyTurn = "empty_turn",
+        /// The CLI no longer has the conversation.
+        ConversationGone = "conversation_gone",
+        /// A message could not be written to the child.
+        WriteFailed = "write_failed",
+    }
+}
+
+/// What is known of one tool call of the current message's tries.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolCall {
+    /// The call's id in the stream.
+    pub id: String,
+    /// The tool's name.
+    pub name: String,
+    /// Its target in one short line (a command, a path).
+    pub detail: String,
+    /// How far it came.
+    pub state: CallState,
+}
+
+/// How far a tool call came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallState {
+    /// The call stands complete in the stream: it counts as started.
+    Started,
+    /// Its permission was asked and not yet answered with allow: it has not started.
+    Asked,
+    /// Permission was refused: it never started.
+    Denied,
+    /// Its result is in.
+    Finished,
+}
+
+/// What the replay of the last operator message needs to know, across restarts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReplayMemory {
+    /// The operator message of the turn; `None` for a turn that started by itself.
+    pub message: Option<MessageId>,
+    /// Every uuid it was ever sent under.
+    pub sent_as: Vec<Uuid>,
+    /// The uuid of the latest continuation sentence that was sent for it, if any.
+    pub continued_as: Vec<Uuid>,
+    /// The tool calls of every try.
+    pub calls: Vec<ToolCall>,
+    /// An earlier message was taken over unanswered: only a plain fork keeps it.
+    pub carries_unanswered: bool,
+}
+
+impl ReplayMemory {
+    /// Whether any tool call of any try counts as started.
+    pub fn tool_started(&self) -> bool {
+        self.calls.iter().any(|call| match call.state {
+            CallState::Started | CallState::Finished => true,
+            CallState::Asked | CallState::Denied => false,
+        })
+    }
+}
+
+/// The turn that is open, as far as a restart must know it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenTurn {
+    /// Sequence number of the turn in its session; concluding it is a compare-and-set on this.
+    pub number: u64,
+    /// When the turn began for the person: kept through hidden replays.
+    pub since: Wall,
+    /// Which automatic actor began this try; `None` when the person's own message did.
+    pub replay: Option<Source>,
+    /// Whether this try has shown real output.
+    pub real_output: bool,
+}
+
+/// A permission profile that a new session starts with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum PermissionMode {
+    /// The CLI's own default.
+    Default,
+    /// Edits need no consent.
+    AcceptEdits,
+    /// Plan first.
+    Plan,
+    /// Everything is denied that would be asked.
+    DontAsk,
+}
+
+impl PermissionMode {
+    /// The word of the CLI's flag.
+    pub fn as_flag(self) -> &'static str {
+        match self {
+            PermissionMode::Default => "default",
+            PermissionMode::AcceptEdits => "acceptEdits",
+            PermissionMode::Plan => "plan",
+            PermissionMode::DontAsk => "dontAsk",
+        }
+    }
+}
+
+/// The durable facts of one session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionRow {
+    /// The app's id.
+    pub id: SessionId,
+    /// What the list calls it.
+    pub title: String,
+    /// Project folder, absolute.
+    pub folder: String,
+    /// When it was created.
+    pub created_at: Wall,
+    /// The account it runs under (its id).
+    pub account: String,
+    /// Model the user chose, if any.
+    pub model: Option<String>,
+    /// Permission mode the user chose, if any.
+    pub permission_mode: Option<PermissionMode>,
+    /// Start without what the folder brings.
+    pub user_settings_only: bool,
+
+    /// Status.
+    pub status: Status,
+    /// Pending action.
+    pub pending: Option<PendingAction>,
+    /// When this state was entered (AB-11); the hide clock of a stamped row (HD-10).
+    pub status_changed_at: Wall,
+    /// The session should be running: what a crash restores.
+    pub intent_running: bool,
+
+    /// The CLI's id, once `system/init` named it.
+    pub cli_session_id: Option<CliSessionId>,
+    /// The id minted for the launch that is under way.
+    pub cli_session_wanted: Option<CliSessionId>,
+    /// The last assistant line of the last good turn (A-04 b).
+    pub last_good_assistant: Option<Uuid>,
+    /// Whether any turn was ever answered.
+    pub ever_answered: bool,
+    /// Whether the last turn delivered its answer (FM-17).
+    pub delivered: bool,
+    /// Number of turns opened so far.
+    pub turn_count: u64,
+    /// The turn that is open.
+    pub turn: Option<OpenTurn>,
+    /// What a replay needs.
+    pub replay: ReplayMemory,
+    /// The shape's clock, kept through a replay that has shown nothing yet (HD-14).
+    pub hide_since: Option<Wall>,
+
+    /// Automatic replays charged on `retry_day` (CT-01).
+    pub retry_attempts: u8,
+    /// The local day of that count (CT-04).
+    pub retry_day: Option<Day>,
+    /// When any actor last restarted it (RP-07).
+    pub last_restart_at: Option<Wall>,
+    /// Why nothing retries it any more (DB-08).
+    pub stop_reason: Option<StopReason>,
+    /// Why the last turn died.
+    pub abort_cause: Option<AbortCause>,
+
+    /// The question, plan or permission that is open.
+    pub card: Option<Card>,
+    /// The system's or the API's own words, or what the row says of its state, without secrets.
+    pub words: Option<String>,
+    /// First sentence of the last answer.
+    pub answer_line: Option<String>,
+    /// Something the person has not seen.
+    pub unread: bool,
+    /// Total cost in millionths of a dollar, as the CLI counts it.
+    pub cost_microdollars: u64,
+    /// Why it was archived.
+    pub archive_reason: Option<ArchiveReason>,
+    /// When it was deleted.
+    pub deleted_at: Option<Wall>,
+    /// Children of this session that may have survived: pid and start time.
+    pub child: Option<ChildMark>,
+}
+
+/// A process, named so that no other can be meant: pid and start time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChildMark {
+    /// Process id.
+    pub pid: u32,
+    /// Start time as field 22 of `/proc/PID/stat`.
+    pub start: u64,
+}
+
+impl SessionRow {
+    /// A row as it is created: starting, intended to run.
+    pub fn new(id: SessionId, folder: String, title: String, account: String, at: Wall) -> Self {
+        SessionRow {
+            id,
+            title,
+            folder,
+            created_at: at,
+            account,
+            model: None,
+            permission_mode: None,
+            user_settings_only: false,
+            status: Status::Starting,
+            pending: None,
+            status_changed_at: at,
+            intent_running: true,
+            cli_session_id: None,
+            cli_session_wanted: None,
+            last_good_assistant: None,
+            ever_answered: false,
+            delivered: false,
+            turn_count: 0,
+            turn: None,
+            replay: ReplayMemory::default(),
+            hide_since: None,
+            retry_attempts: 0,
+            retry_day: None,
+            last_restart_at: None,
+            stop_reason: None,
+            abort_cause: None,
+            card: None,
+            words: None,
+            answer_line: None,
+            unread: false,
+            cost_microdollars: 0,
+            archive_reason: None,
+            deleted_at: None,
+            child: None,
+        }
+    }
+
+    /// Whether the row is in the shape of a cut-off reply: `needs_you` or `error` with
+    /// `response_aborted`.
+    pub fn in_shape(&self) -> bool {
+        self.pending == Some(PendingAction::ResponseAborted)
+            && matches!(self.status, Status::NeedsYou | Status::Error)
+    }
+
+    /// Whether the row is gone from every list.
+    pub fn is_gone(&self) -> bool {
+        self.deleted_at.is_some() || self.status == Status::Archived
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // proves: DB-01, DB-02
+    #[test]
+    fn words_are_the_stored_form_of_every_value() {
+        for status in Status::ALL {
+            assert_eq!(Status::parse(status.as_str()), Some(*status));
+            let json = serde_json::to_string(status).expect("json");
+            assert_eq!(serde_json::from_str::<Status>(&json).ok(), Some(*status));
+        }
+        for action in PendingAction::ALL {
+            assert_eq!(PendingAction::parse(action.as_str()), Some(*action));
+        }
+        assert_eq!(Status::parse("Running"), None);
+        assert_eq!((Status::ALL.len(), PendingAction::ALL.len()), (9, 10));
+    }
+
+    #[test]
+    fn the_table_of_legal_combinations_is_the_contracts() {
+        let legal = |p: PendingAction| {
+            Status::ALL.iter().filter(|s| is_legal(**s, Some(p))).map(|s| s.as_str()).collect::<Vec<_>>()
+        };
+        use PendingAction as P;
+        for card in [P::Question, P::PlanApproval, P::PermissionRequest] {
+            assert_eq!(legal(card), ["running", "needs_you", "archived"]);
+        }
+        for failed in [P::AuthRequired, P::ApiError, P::ResponseAborted] {
+            assert_eq!(legal(failed), ["needs_you", "error", "archived"]);
+        }
+        assert_eq!(legal(P::Stopped), ["needs_you", "paused", "archived"]);
+        assert_eq!(legal(P::AppRestartSuspended), ["paused", "archived"]);
+        assert_eq!(legal(P::RateLimited), ["waiting", "archived"]);
+        assert_eq!(
+            legal(P::RecoveryFailed),
+            ["starting", "running", "needs_you", "error", "stalled", "archived"]
+        );
+        assert!(Status::ALL.iter().all(|s| is_legal(*s, None)));
+    }
+}

@@ -1,0 +1,5 @@
+//! The CLI's output: bytes to bounded lines to [`StreamEvent`]. Never fails.
+
+mod event;
+
+pub use event::*;

@@ -1,0 +1,5 @@
+//! The one reducer. Dispatch only; the rules are elsewhere.
+
+mod surface;
+
+pub use surface::*;
