@@ -1,0 +1,13 @@
+//! The supervising half of the shell: child processes, clock, probes, store, and the loop that
+//! feeds the rules with them. It never imports `tauri` and holds no rule of its own.
+
+#[cfg(unix)]
+pub mod children;
+#[cfg(unix)]
+pub mod clock;
+#[cfg(unix)]
+pub mod login_env;
+#[cfg(unix)]
+pub mod probes;
+#[cfg(unix)]
+pub mod pty;
