@@ -25,7 +25,10 @@ const LIMIT: Duration = Duration::from_secs(180);
 pub fn in_namespace(test_path: &str, body: impl FnOnce()) {
     match std::env::var(INSIDE) {
         Ok(inside) => {
-            assert_eq!(inside, test_path, "in_namespace was given the path of another test");
+            assert_eq!(
+                inside, test_path,
+                "in_namespace was given the path of another test"
+            );
             bring_up_loopback();
             assert_only_loopback();
             body();
@@ -42,27 +45,41 @@ fn run_inside(test_path: &str) {
         command.arg("--map-root-user");
     }
     // setpriv ties the test's life to this one; it stands behind unshare, which would clear the tie again
-    command.args(["--", "setpriv", "--pdeathsig", "KILL", "--"]).arg(own_binary);
+    command
+        .args(["--", "setpriv", "--pdeathsig", "KILL", "--"])
+        .arg(own_binary);
     command.args(["--exact", test_path, "--nocapture", "--test-threads=1"]);
     command.env(INSIDE, test_path);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let child = command.spawn().unwrap_or_else(|error| {
         panic!("`unshare` cannot be started ({error}): install the package util-linux to run these tests")
     });
     let seen = follow(child);
+    let found = seen.found.unwrap_or_else(|| {
+        panic!(
+            "this machine gives no network namespace to {test_path}: `unshare --net` ended with {}. \
+             Run the tests as root, or allow user namespaces (sysctl kernel.unprivileged_userns_clone=1).",
+            seen.status
+        )
+    });
     assert!(
-        seen.started,
-        "no network namespace for the test {test_path}: `unshare --net` ended with {}. Allow it (run as root, or set \
-         the sysctl kernel.unprivileged_userns_clone or user.max_user_namespaces), or check that the path is right.",
-        seen.status
+        found == "running 1 test",
+        "{test_path} names no test: {found}"
     );
     assert!(!seen.timed_out, "{test_path} did not end within {LIMIT:?}");
-    assert!(seen.status.success(), "{test_path} failed in its namespace: {}", seen.status);
+    assert!(
+        seen.status.success(),
+        "{test_path} failed in its namespace: {}",
+        seen.status
+    );
 }
 
 struct Seen {
-    /// The test binary found exactly one test by that path and began to run it.
-    started: bool,
+    /// What the test binary said it found by that path; `None` when it never came to run.
+    found: Option<String>,
     timed_out: bool,
     status: ExitStatus,
 }
@@ -75,11 +92,11 @@ fn follow(mut child: Child) -> Seen {
         child.stderr.take().map(|pipe| forward(pipe, lines)),
     ];
     let deadline = Instant::now() + LIMIT;
-    let (mut started, mut timed_out, mut namespace) = (false, false, None);
+    let (mut found, mut timed_out, mut namespace) = (None, false, None);
     let status = loop {
         match received.recv_timeout(Duration::from_millis(50)) {
             Ok(line) => {
-                started |= line == "running 1 test";
+                found = found.or_else(|| line.starts_with("running ").then(|| line.clone()));
                 // by its first line the child is where unshare put it
                 namespace = namespace.or_else(|| network_of(child.id()));
                 println!("  | {line}");
@@ -95,17 +112,23 @@ fn follow(mut child: Child) -> Seen {
         }
     };
     // before the readers are joined: what is left behind may hold the pipes open
-    if let Some(namespace) = namespace.filter(|own| network_of(std::process::id()).as_ref() != Some(own)) {
+    if let Some(namespace) =
+        namespace.filter(|own| network_of(std::process::id()).as_ref() != Some(own))
+    {
         end_processes_in(&namespace);
     }
     for reader in readers.into_iter().flatten() {
         reader.join().expect("a reader only forwards lines");
     }
     for line in received.try_iter() {
-        started |= line == "running 1 test";
+        found = found.or_else(|| line.starts_with("running ").then(|| line.clone()));
         println!("  | {line}");
     }
-    Seen { started, timed_out, status }
+    Seen {
+        found,
+        timed_out,
+        status,
+    }
 }
 
 fn forward(pipe: impl Read + Send + 'static, to: mpsc::Sender<String>) -> thread::JoinHandle<()> {
@@ -130,7 +153,10 @@ fn end_processes_in(namespace: &Path) {
     for pid in pids.filter(|pid| network_of(*pid).as_deref() == Some(namespace)) {
         let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
         println!("  | left behind by the test, ended: {pid} {}", name.trim());
-        let killed = Command::new("kill").args(["-KILL", &pid.to_string()]).stderr(Stdio::null()).status();
+        let killed = Command::new("kill")
+            .args(["-KILL", &pid.to_string()])
+            .stderr(Stdio::null())
+            .status();
         // it may have ended by itself in the meantime, which is just as well
         drop(killed);
     }
@@ -143,16 +169,25 @@ fn is_root() -> bool {
 }
 
 fn bring_up_loopback() {
-    let status = Command::new("ip").args(["link", "set", "lo", "up"]).status();
+    let status = Command::new("ip")
+        .args(["link", "set", "lo", "up"])
+        .status();
     let done = status.unwrap_or_else(|error| {
         panic!("`ip` cannot be started ({error}): install the package iproute2 to run these tests")
     });
-    assert!(done.success(), "`ip link set lo up` failed in the namespace: {done}");
+    assert!(
+        done.success(),
+        "`ip link set lo up` failed in the namespace: {done}"
+    );
 }
 
 fn assert_only_loopback() {
     let table = fs::read_to_string("/proc/net/dev").expect("the kernel lists its interfaces");
-    let names: Vec<&str> =
-        table.lines().skip(2).filter_map(|line| line.split(':').next()).map(str::trim).collect();
+    let names: Vec<&str> = table
+        .lines()
+        .skip(2)
+        .filter_map(|line| line.split(':').next())
+        .map(str::trim)
+        .collect();
     assert_eq!(names, ["lo"], "the namespace reaches more than loopback");
 }

@@ -22,13 +22,32 @@ impl PipedCli {
     /// and the like.
     pub fn launch(home: &CliHome, session: &[&str]) -> Self {
         let mut command = Command::new(cli_path());
-        command.args(["-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"]);
-        command.args(["--include-partial-messages", "--permission-prompt-tool", "stdio"]).args(session);
-        command.current_dir(home.project()).env_clear().envs(home.env());
+        command.args([
+            "-p",
+            "--input-format",
+            "stream-json",
+            "--output-format",
+            "stream-json",
+            "--verbose",
+        ]);
+        command
+            .args([
+                "--include-partial-messages",
+                "--permission-prompt-tool",
+                "stdio",
+            ])
+            .args(session);
+        command
+            .current_dir(home.project())
+            .env_clear()
+            .envs(home.env());
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.env("CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS", "1");
         command.env("CLAUDE_CODE_STARTUP_FAILURE_RESULTS", "1");
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         let mut child = command.spawn().expect("the pinned CLI starts");
         let stdin = child.stdin.take();
         let stdout = child.stdout.take().expect("stdout is a pipe");
@@ -36,14 +55,20 @@ impl PipedCli {
         let (send, lines) = mpsc::channel();
         thread::spawn(move || {
             for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-                let value = serde_json::from_str(&line).unwrap_or_else(|_| json!({"not_json": line}));
+                let value =
+                    serde_json::from_str(&line).unwrap_or_else(|_| json!({"not_json": line}));
                 if send.send(value).is_err() {
                     return;
                 }
             }
         });
         thread::spawn(move || forward_chatter(stderr));
-        Self { child, stdin, lines, seen: Vec::new() }
+        Self {
+            child,
+            stdin,
+            lines,
+            seen: Vec::new(),
+        }
     }
 
     /// The CLI's process id.
@@ -59,13 +84,19 @@ impl PipedCli {
 
     /// Sends an operator's message.
     pub fn send_text(&mut self, uuid: &str, text: &str) {
-        self.send(&json!({"type": "user", "uuid": uuid, "message": {"role": "user", "content": text}}));
+        self.send(
+            &json!({"type": "user", "uuid": uuid, "message": {"role": "user", "content": text}}),
+        );
     }
 
     /// The launch handshake; returns its answer.
     pub fn initialize(&mut self) -> Value {
         self.send(&json!({"type": "control_request", "request_id": "hello", "request": {"subtype": "initialize"}}));
-        self.wait("the answer to initialize", Duration::from_secs(30), |line| line["type"] == "control_response")
+        self.wait(
+            "the answer to initialize",
+            Duration::from_secs(30),
+            |line| line["type"] == "control_response",
+        )
     }
 
     /// Answers a `can_use_tool` request.
@@ -98,8 +129,12 @@ impl PipedCli {
                         return line;
                     }
                 }
-                Err(RecvTimeoutError::Timeout) => panic!("waited {timeout:?} for {what}; {}", self.tail()),
-                Err(RecvTimeoutError::Disconnected) => panic!("the output ended before {what}; {}", self.tail()),
+                Err(RecvTimeoutError::Timeout) => {
+                    panic!("waited {timeout:?} for {what}; {}", self.tail())
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    panic!("the output ended before {what}; {}", self.tail())
+                }
             }
         }
     }
@@ -112,16 +147,24 @@ impl PipedCli {
     /// The lines read so far of one type, and of one subtype unless that is empty.
     pub fn seen_of(&self, kind: &str, subtype: &str) -> Vec<Value> {
         let mut lines = self.seen.clone();
-        lines.retain(|line| line["type"] == kind && (subtype.is_empty() || line["subtype"] == subtype));
+        lines.retain(|line| {
+            line["type"] == kind && (subtype.is_empty() || line["subtype"] == subtype)
+        });
         lines
     }
 
     /// Closes stdin and waits for the end.
     pub fn finish(mut self) -> ExitStatus {
         self.stdin = None;
-        super::real_cli::wait_for(Duration::from_secs(20), "the CLI's exit after the end of its input", || {
-            self.child.try_wait().expect("an own child can be waited for")
-        })
+        super::real_cli::wait_for(
+            Duration::from_secs(20),
+            "the CLI's exit after the end of its input",
+            || {
+                self.child
+                    .try_wait()
+                    .expect("an own child can be waited for")
+            },
+        )
     }
 
     /// Kills the CLI with SIGKILL and reaps it.
@@ -133,7 +176,9 @@ impl PipedCli {
 
     fn tail(&self) -> String {
         let from = self.seen.len().saturating_sub(8);
-        let lines = self.seen[from..].iter().map(|line| line.to_string().chars().take(300).collect::<String>());
+        let lines = self.seen[from..]
+            .iter()
+            .map(|line| line.to_string().chars().take(300).collect::<String>());
         format!("its last lines:\n{}", lines.collect::<Vec<_>>().join("\n"))
     }
 }

@@ -23,10 +23,19 @@ pub const API_TIMEOUT_MS: u64 = 5_000;
 pub fn cli_path() -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/real_cli");
     let cli = folder.join("node_modules/.bin/claude");
-    assert!(cli.exists(), "the real CLI is not installed: run `cargo xtask test`, or `npm ci` in tests/real_cli");
+    assert!(
+        cli.exists(),
+        "the real CLI is not installed: run `cargo xtask test`, or `npm ci` in tests/real_cli"
+    );
     let package = "@anthropic-ai/claude-code";
     let pinned = read_json(&folder.join("package.json"))["dependencies"][package].clone();
-    let installed = read_json(&folder.join("node_modules").join(package).join("package.json"))["version"].clone();
+    let installed = read_json(
+        &folder
+            .join("node_modules")
+            .join(package)
+            .join("package.json"),
+    )["version"]
+        .clone();
     assert_eq!(
         installed, pinned,
         "another version of the real CLI is installed: run `cargo xtask test`, or `npm ci` in tests/real_cli"
@@ -35,7 +44,8 @@ pub fn cli_path() -> PathBuf {
 }
 
 fn read_json(path: &Path) -> Value {
-    let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let text =
+        fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
@@ -48,9 +58,15 @@ pub struct CliHome {
 impl CliHome {
     /// Makes the folders for a CLI that talks to `api`.
     pub fn new(api: &MockApi) -> Self {
-        let root = tempfile::Builder::new().prefix("omniscio-cli-").tempdir().expect("a temporary folder");
-        let home = Self { root, base_url: api.base_url() };
-        for folder in [home.home(), home.config(), home.project()] {
+        let root = tempfile::Builder::new()
+            .prefix("omniscio-cli-")
+            .tempdir()
+            .expect("a temporary folder");
+        let home = Self {
+            root,
+            base_url: api.base_url(),
+        };
+        for folder in [home.home(), home.config(), home.project(), home.tmp()] {
             fs::create_dir(&folder).expect("a new folder in a temporary one");
             fs::set_permissions(&folder, Permissions::from_mode(0o700)).expect("an own folder");
         }
@@ -72,6 +88,11 @@ impl CliHome {
         self.root.path().join("project")
     }
 
+    /// The folder of the CLI's temporary files: sockets, and the output of background tasks.
+    pub fn tmp(&self) -> PathBuf {
+        self.root.path().join("tmp")
+    }
+
     /// The variables of the test's account: where the CLI talks to, with which key, and with which timers.
     pub fn env(&self) -> Vec<(String, String)> {
         let path = |path: PathBuf| path.to_string_lossy().into_owned();
@@ -80,19 +101,30 @@ impl CliHome {
             ("ANTHROPIC_API_KEY", "dummy-key-for-tests".to_owned()),
             ("HOME", path(self.home())),
             ("CLAUDE_CONFIG_DIR", path(self.config())),
+            ("TMPDIR", path(self.tmp())),
             ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".to_owned()),
             ("DISABLE_AUTOUPDATER", "1".to_owned()),
             ("CLAUDE_CODE_MAX_RETRIES", "1".to_owned()),
             ("API_TIMEOUT_MS", API_TIMEOUT_MS.to_string()),
-            ("CLAUDE_BYTE_STREAM_IDLE_TIMEOUT_MS", BYTE_IDLE_MS.to_string()),
+            (
+                "CLAUDE_BYTE_STREAM_IDLE_TIMEOUT_MS",
+                BYTE_IDLE_MS.to_string(),
+            ),
         ];
-        pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+        pairs
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect()
     }
 
     /// All transcripts, sorted by path.
     pub fn transcripts(&self) -> Vec<PathBuf> {
-        let folders = fs::read_dir(self.config().join("projects")).into_iter().flatten().flatten();
-        let files = folders.flat_map(|folder| fs::read_dir(folder.path()).into_iter().flatten().flatten());
+        let folders = fs::read_dir(self.config().join("projects"))
+            .into_iter()
+            .flatten()
+            .flatten();
+        let files =
+            folders.flat_map(|folder| fs::read_dir(folder.path()).into_iter().flatten().flatten());
         let mut paths: Vec<PathBuf> = files.map(|file| file.path()).collect();
         paths.retain(|path| path.extension().is_some_and(|ext| ext == "jsonl"));
         paths.sort();
@@ -108,9 +140,13 @@ impl CliHome {
 
     /// The lines of a session's transcript; a torn last line is left out, as the CLI does.
     pub fn transcript_lines(&self, session_id: &str) -> Vec<Value> {
-        let text = self.transcript(session_id).and_then(|path| fs::read_to_string(path).ok());
+        let text = self
+            .transcript(session_id)
+            .and_then(|path| fs::read_to_string(path).ok());
         let text = text.unwrap_or_default();
-        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+        text.lines()
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .collect()
     }
 }
 
@@ -134,7 +170,10 @@ pub fn wait_for<T>(timeout: Duration, what: &str, mut look: impl FnMut() -> Opti
         if let Some(found) = look() {
             return found;
         }
-        assert!(Instant::now() < deadline, "waited {timeout:?} in vain for: {what}");
+        assert!(
+            Instant::now() < deadline,
+            "waited {timeout:?} in vain for: {what}"
+        );
         thread::sleep(Duration::from_millis(20));
     }
 }

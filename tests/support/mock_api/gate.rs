@@ -27,7 +27,11 @@ impl Gate {
 
     /// How many answers have come to the gate, also those that passed.
     pub fn arrivals(&self) -> usize {
-        self.0.0.lock().unwrap_or_else(PoisonError::into_inner).arrivals
+        self.0
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .arrivals
     }
 
     /// Waits until at least one answer has come to the gate.
@@ -39,7 +43,10 @@ impl Gate {
         let deadline = Instant::now() + timeout;
         while self.arrivals() == 0 {
             let left = deadline.saturating_duration_since(Instant::now());
-            assert!(!left.is_zero(), "no answer of the mock API came to the gate within {timeout:?}");
+            assert!(
+                !left.is_zero(),
+                "no answer of the mock API came to the gate within {timeout:?}"
+            );
             self.pause(left, |state| state.arrivals == 0);
         }
     }

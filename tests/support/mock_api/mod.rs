@@ -60,12 +60,19 @@ pub struct MockApi {
 impl MockApi {
     /// Listens on a free port of the loopback interface.
     pub fn start() -> Self {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("the loopback interface is up");
-        let address = listener.local_addr().expect("a bound socket has an address");
+        let listener =
+            TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("the loopback interface is up");
+        let address = listener
+            .local_addr()
+            .expect("a bound socket has an address");
         let shared = Arc::new(Shared::default());
         let for_acceptor = Arc::clone(&shared);
         let acceptor = thread::spawn(move || accept(&listener, &for_acceptor));
-        Self { shared, address, acceptor: Some(acceptor) }
+        Self {
+            shared,
+            address,
+            acceptor: Some(acceptor),
+        }
     }
 
     /// For `ANTHROPIC_BASE_URL`.
@@ -79,12 +86,14 @@ impl MockApi {
     }
 
     /// Answers every main request for which nothing is queued. `n` is the request's place among all main requests,
-    /// from 0. Replaces an earlier script.
+    /// from 0. Replaces an earlier script. An assertion in a script fails the test when the mock is dropped. A script
+    /// must not call the mock itself: requests wait for each other while one is being answered.
     pub fn script(&self, script: impl FnMut(&Request, usize) -> Reply + Send + 'static) {
         lock(&self.shared.scripts).main = Some(Box::new(script));
     }
 
-    /// Answers what is no step of a conversation ([`Kind::Compact`], [`Kind::Side`]). Without it: a short summary.
+    /// Answers the model calls that are no step of the main conversation ([`Kind::Compact`], [`Kind::Subagent`],
+    /// [`Kind::Side`]); `n` counts these. Without it they get a short text.
     pub fn script_side(&self, script: impl FnMut(&Request, usize) -> Reply + Send + 'static) {
         lock(&self.shared.scripts).side = Some(Box::new(script));
     }
@@ -110,12 +119,18 @@ impl MockApi {
         let deadline = Instant::now() + timeout;
         let mut log = lock(&self.shared.log);
         loop {
-            let seen = log.iter().filter(|request| request.kind == Kind::Main).count();
+            let seen = log
+                .iter()
+                .filter(|request| request.kind == Kind::Main)
+                .count();
             if seen >= count {
                 break;
             }
             let left = deadline.saturating_duration_since(Instant::now());
-            assert!(!left.is_zero(), "only {seen} of {count} main requests came within {timeout:?}");
+            assert!(
+                !left.is_zero(),
+                "only {seen} of {count} main requests came within {timeout:?}"
+            );
             let waited = self.shared.logged.wait_timeout(log, left);
             log = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
@@ -145,7 +160,10 @@ impl Drop for MockApi {
         // wakes the acceptor, which then sees the flag; if it is gone already there is nobody to wake
         TcpStream::connect(self.address).ok();
         let mut broken = self.acceptor.take().and_then(|thread| thread.join().err());
-        for stream in lock(&self.shared.open).drain(..).filter_map(|open| open.upgrade()) {
+        for stream in lock(&self.shared.open)
+            .drain(..)
+            .filter_map(|open| open.upgrade())
+        {
             stream.shutdown(Shutdown::Both).ok();
         }
         let handlers: Vec<_> = lock(&self.shared.handlers).drain(..).collect();
@@ -203,7 +221,10 @@ impl Shared {
             let n = scripts.side_asked;
             scripts.side_asked += 1;
             let summary = || Reply::new().text("<summary>A summary by the mock.</summary>");
-            return scripts.side.as_mut().map_or_else(summary, |script| script(request, n));
+            return scripts
+                .side
+                .as_mut()
+                .map_or_else(summary, |script| script(request, n));
         };
         if let Some(reply) = scripts.queue.pop_front() {
             return reply;
@@ -212,7 +233,11 @@ impl Shared {
             return script(request, n);
         }
         scripts.unscripted += 1;
-        Reply::new().error(403, "permission_error", "The test has scripted no reply for this request.")
+        Reply::new().error(
+            403,
+            "permission_error",
+            "The test has scripted no reply for this request.",
+        )
     }
 }
 
@@ -250,7 +275,7 @@ fn serve_connection(shared: &Shared, stream: &TcpStream) -> io::Result<()> {
         let request = shared.record(raw);
         let mut out = Responder(stream);
         let after = match request.kind {
-            Kind::Main | Kind::Compact | Kind::Side => {
+            Kind::Main | Kind::Compact | Kind::Subagent | Kind::Side => {
                 let reply = shared.reply_to(&request);
                 serve::play(shared, &request, &reply, &mut out)?
             }

@@ -10,6 +10,8 @@ pub enum Kind {
     Main,
     /// The CLI asks for the summary of a conversation (`/compact`, or on its own).
     Compact,
+    /// A step of a subagent's own conversation inside a turn.
+    Subagent,
     /// Another model call that is no step of a conversation (it offers no tools): a title, a warm-up.
     Side,
     /// `POST /v1/messages/count_tokens`.
@@ -60,6 +62,11 @@ impl Request {
         self.header("x-claude-code-session-id")
     }
 
+    /// The subagent that asks; `None` for the main conversation.
+    pub fn agent_id(&self) -> Option<&str> {
+        self.header("x-claude-code-agent-id")
+    }
+
     /// Whether the CLI wants a stream; `false` is its fallback after faults of a stream.
     pub fn stream(&self) -> bool {
         self.body["stream"] == Value::Bool(true)
@@ -98,7 +105,9 @@ impl Request {
     /// Ids of all tool calls in the history, oldest first.
     pub fn tool_use_ids(&self) -> Vec<String> {
         let calls = self.blocks("assistant").filter(|b| b["type"] == "tool_use");
-        calls.filter_map(|b| b["id"].as_str().map(String::from)).collect()
+        calls
+            .filter_map(|b| b["id"].as_str().map(String::from))
+            .collect()
     }
 
     /// All tool results in the history, oldest first.
@@ -123,6 +132,7 @@ impl Request {
         self.kind = match (self.method.as_str(), path) {
             ("POST", "/v1/messages/count_tokens") => Kind::CountTokens,
             ("POST", "/v1/messages") if self.asks_for_summary() => Kind::Compact,
+            ("POST", "/v1/messages") if self.agent_id().is_some() => Kind::Subagent,
             ("POST", "/v1/messages") if self.offers_tools() => Kind::Main,
             ("POST", "/v1/messages") => Kind::Side,
             _ => Kind::Unknown,
@@ -130,7 +140,9 @@ impl Request {
     }
 
     fn offers_tools(&self) -> bool {
-        self.body["tools"].as_array().is_some_and(|tools| !tools.is_empty())
+        self.body["tools"]
+            .as_array()
+            .is_some_and(|tools| !tools.is_empty())
     }
 
     fn asks_for_summary(&self) -> bool {
@@ -146,5 +158,7 @@ fn texts(content: &Value) -> Vec<String> {
     }
     let blocks = content.as_array().map_or(&[][..], Vec::as_slice);
     let text_blocks = blocks.iter().filter(|b| b["type"] == "text");
-    text_blocks.filter_map(|b| b["text"].as_str().map(String::from)).collect()
+    text_blocks
+        .filter_map(|b| b["text"].as_str().map(String::from))
+        .collect()
 }

@@ -14,6 +14,9 @@ use std::time::Duration;
 /// How often a held or hanging handler looks whether its client left or the mock ends.
 const LOOK: Duration = Duration::from_millis(25);
 
+/// A client that sees the end of a connection forgets what it has not read yet; by then it has read it, as a rule.
+const BEFORE_CUT: Duration = Duration::from_millis(100);
+
 /// What becomes of the connection after an answer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum After {
@@ -46,8 +49,17 @@ pub(super) fn play(
         out.json(&request.method, error.status, &headers, &body)?;
         return Ok(After::Keep);
     }
-    let play = Play { shared, reply, model: &request.body["model"], id };
-    if request.stream() { play.stream(&headers, out) } else { play.plain(&headers, out) }
+    let play = Play {
+        shared,
+        reply,
+        model: &request.body["model"],
+        id,
+    };
+    if request.stream() {
+        play.stream(&headers, out)
+    } else {
+        play.plain(&headers, out)
+    }
 }
 
 /// The error envelope of the API.
@@ -69,7 +81,10 @@ impl Play<'_> {
             return Ok(hang(self.shared, out));
         }
         let message = self.message(&[], Value::Null, 1);
-        out.event("message_start", &json!({"type": "message_start", "message": message}))?;
+        out.event(
+            "message_start",
+            &json!({"type": "message_start", "message": message}),
+        )?;
         let mut sent = 0;
         if let Some(after) = self.happen(|n| n == 0, out)? {
             return Ok(after);
@@ -80,7 +95,10 @@ impl Play<'_> {
             for piece in block.deltas() {
                 thread::sleep(self.reply.pause);
                 let delta = delta(block, &piece);
-                out.event("content_block_delta", &json!({"type": "content_block_delta", "index": index, "delta": delta}))?;
+                out.event(
+                    "content_block_delta",
+                    &json!({"type": "content_block_delta", "index": index, "delta": delta}),
+                )?;
                 sent += 1;
                 if let Some(after) = self.happen(|n| n == sent, out)? {
                     return Ok(after);
@@ -88,15 +106,24 @@ impl Play<'_> {
             }
             if matches!(block, Block::Thinking(_)) {
                 let delta = json!({"type": "signature_delta", "signature": "mock"});
-                out.event("content_block_delta", &json!({"type": "content_block_delta", "index": index, "delta": delta}))?;
+                out.event(
+                    "content_block_delta",
+                    &json!({"type": "content_block_delta", "index": index, "delta": delta}),
+                )?;
             }
-            out.event("content_block_stop", &json!({"type": "content_block_stop", "index": index}))?;
+            out.event(
+                "content_block_stop",
+                &json!({"type": "content_block_stop", "index": index}),
+            )?;
         }
         if let Some(after) = self.happen(|n| n > sent, out)? {
             return Ok(after);
         }
         let delta = json!({"stop_reason": self.reply.stop_reason_sent(), "stop_sequence": null});
-        out.event("message_delta", &json!({"type": "message_delta", "delta": delta, "usage": {"output_tokens": sent + 1}}))?;
+        out.event(
+            "message_delta",
+            &json!({"type": "message_delta", "delta": delta, "usage": {"output_tokens": sent + 1}}),
+        )?;
         out.event("message_stop", &json!({"type": "message_stop"}))?;
         out.end()?;
         Ok(After::Keep)
@@ -104,10 +131,25 @@ impl Play<'_> {
 
     /// The answer to `stream: false`: a server that never finishes its message has nothing to send.
     fn plain(&self, headers: &[(String, String)], out: &mut Responder<'_>) -> io::Result<After> {
-        let blocks: Vec<Value> = self.reply.blocks.iter().enumerate().map(|(i, b)| self.whole(i, b)).collect();
-        let body = self.message(&blocks, json!(self.reply.stop_reason_sent()), self.reply.deltas() + 1);
+        let blocks: Vec<Value> = self
+            .reply
+            .blocks
+            .iter()
+            .enumerate()
+            .map(|(i, b)| self.whole(i, b))
+            .collect();
+        let body = self.message(
+            &blocks,
+            json!(self.reply.stop_reason_sent()),
+            self.reply.deltas() + 1,
+        );
         if self.reply.after_headers {
-            out.head(200, "application/json", Some(body.to_string().len()), headers)?;
+            out.head(
+                200,
+                "application/json",
+                Some(body.to_string().len()),
+                headers,
+            )?;
             return Ok(hang(self.shared, out));
         }
         for (_, event) in &self.reply.events {
@@ -127,7 +169,11 @@ impl Play<'_> {
     }
 
     /// Lets happen what the reply has for this place of the stream; `Some` when it ends there.
-    fn happen(&self, here: impl Fn(usize) -> bool, out: &mut Responder<'_>) -> io::Result<Option<After>> {
+    fn happen(
+        &self,
+        here: impl Fn(usize) -> bool,
+        out: &mut Responder<'_>,
+    ) -> io::Result<Option<After>> {
         for (_, event) in self.reply.events.iter().filter(|(n, _)| here(*n)) {
             match event {
                 Event::Hold(gate) if wait_at(self.shared, gate, out) => {}
@@ -175,7 +221,9 @@ impl Play<'_> {
     fn whole(&self, index: usize, block: &Block) -> Value {
         match block {
             Block::Text(text) => json!({"type": "text", "text": text}),
-            Block::Thinking(text) => json!({"type": "thinking", "thinking": text, "signature": "mock"}),
+            Block::Thinking(text) => {
+                json!({"type": "thinking", "thinking": text, "signature": "mock"})
+            }
             Block::ToolUse { name, input } => {
                 json!({"type": "tool_use", "id": self.tool_id(index), "name": name, "input": input})
             }
@@ -213,6 +261,7 @@ fn hang(shared: &Shared, out: &Responder<'_>) -> After {
 }
 
 fn cut(ending: Ending, chunked: bool, out: &mut Responder<'_>) -> io::Result<After> {
+    thread::sleep(BEFORE_CUT);
     match ending {
         Ending::Fin => out.close(),
         Ending::Rst => out.reset_on_close()?,
