@@ -48,6 +48,9 @@ fn two_clis_are_held_at_a_gate_and_told_apart() {
                 two.result(TURN)["result"],
                 format!("middle of {OTHER_SESSION}")
             );
+            wait_until(TURN, "each has its transcript", || {
+                home.transcripts().len() == 2
+            });
             assert!(home.transcript(OTHER_SESSION).is_some());
         },
     );

@@ -75,9 +75,11 @@ fn a_streamed_turn() {
         );
         assert_eq!(request.count_text_in_history("the first message"), 1);
 
-        assert!(home.transcript(SESSION).is_some());
+        // the CLI writes its transcript a little behind its output
         let holds_uuid = |line: &Value| line["uuid"] == FIRST;
-        assert!(home.transcript_lines(SESSION).iter().any(holds_uuid));
+        wait_until(TURN, "the transcript holds the message", || {
+            home.transcript_lines(SESSION).iter().any(holds_uuid)
+        });
         assert!(cli.finish().success());
     });
 }
