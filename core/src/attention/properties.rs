@@ -1,0 +1,184 @@
+//! Properties that hold for any row, legal or not, at any time.
+
+use super::tests::{now_at, policy, view};
+use super::*;
+use alloc::vec::Vec;
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+
+extern crate std;
+
+fn any_view() -> impl Strategy<Value = RowView> {
+    let times = prop_oneof![
+        Just(0),
+        -61_000_i64..310_000,
+        -310_000_i64..61_000,
+        -100_000_000_i64..100_000_000
+    ];
+    (
+        proptest::sample::select(Status::ALL),
+        proptest::option::of(proptest::sample::select(PendingAction::ALL)),
+        times.clone(),
+        proptest::option::of(times),
+        any::<(bool, bool, bool)>(),
+        proptest::option::of("[ -~]{0,60}"),
+    )
+        .prop_map(
+            |(status, pending, changed, hide, (delivered, deleted, turn), words)| {
+                let mut view = view(status, pending);
+                view.row.status_changed_at.0 += changed;
+                view.row.hide_since = hide.map(|at| Wall(view.row.status_changed_at.0 + at));
+                view.row.delivered = delivered;
+                view.row.deleted_at = (deleted && delivered).then_some(view.row.status_changed_at);
+                view.row.turn = view.row.turn.filter(|_| turn);
+                view.row.words = words;
+                view
+            },
+        )
+}
+
+fn holds(v: &RowView, on: bool, age: i64) -> Result<(), TestCaseError> {
+    let (policy, limits, now) = (policy(on), Limits::default(), now_at(age));
+    let a = attention(v, &policy, &limits, now);
+    let row = &v.row;
+    let hidden = is_auto_recovering_aborted_response(row, &policy, &limits, now);
+
+    prop_assert_eq!(a.section == Section::Hidden, row.is_gone());
+    prop_assert_eq!(a.needs_person, a.section.needs_person());
+    prop_assert_eq!(a.pill.is_some(), a.pill_tooltip.is_some());
+    prop_assert_eq!(a.pill.is_some(), a.strip.is_some());
+    prop_assert!(!a.label.is_empty() || row.is_gone());
+    if let Some(words) = a.reason.words() {
+        prop_assert!(
+            words.chars().count() <= words::REASON_MAX_CHARS,
+            "{}",
+            words
+        );
+        prop_assert!(!words.is_empty());
+    }
+    if hidden {
+        prop_assert!(row.in_shape() && on && !row.delivered);
+        prop_assert_eq!(
+            (a.state, a.pill, a.strip.clone()),
+            (RowState::Running, None, None)
+        );
+    } else if row.in_shape() && !row.is_gone() {
+        prop_assert_eq!(
+            (a.section, a.pill),
+            (Section::Interrupted, Some(Pill::Retry))
+        );
+    }
+    let legal = is_legal(row.status, row.pending);
+    let failed = row.pending == Some(PendingAction::RecoveryFailed);
+    if failed && legal && !row.is_gone() {
+        prop_assert_eq!((a.tone, a.section), (Tone::Red, Section::Interrupted));
+        prop_assert_eq!(a.pill, Some(Pill::Retry));
+    }
+    if row.status == Status::NeedsYou && row.pending.is_none() && !row.is_gone() {
+        prop_assert_eq!((a.tone, a.section), (Tone::Amber, Section::NeedsYou));
+    }
+    if a.tone == Tone::Red {
+        prop_assert!(
+            failed
+                || row.in_shape()
+                || row.status == Status::Error
+                || row.pending == Some(PendingAction::ApiError)
+        );
+        prop_assert_eq!(
+            (a.pill, a.section),
+            (Some(Pill::Retry), Section::Interrupted)
+        );
+    }
+    // nothing waits for a person or for nothing without a lever, save a turn or card that is theirs
+    prop_assert!(
+        a.pill.is_some()
+            || a.turn_open
+            || row.is_gone()
+            || matches!(
+                a.state,
+                RowState::YourTurn
+                    | RowState::Question
+                    | RowState::PlanReady
+                    | RowState::Permission
+            )
+    );
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 4_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    // proves: RF-05, RT-14, UI-09, HD-19
+    #[test]
+    fn any_row_is_shown_soundly(v in any_view(), on: bool, age in -100_000_i64..400_000) {
+        holds(&v, on, age)?;
+    }
+
+    /// Between now and the flip the answer stays, at the flip it may change, never without one.
+    #[test]
+    fn the_answer_changes_at_a_flip_or_not_at_all(
+        v in any_view(), on: bool, age in -100_000_i64..400_000, later in 0_i64..1_000_000,
+    ) {
+        let (policy, limits, now) = (policy(on), Limits::default(), now_at(age));
+        let then = now_at(age + later);
+        let flip = next_flip(&v, &policy, &limits, now);
+        prop_assert!(flip.is_none_or(|at| at > now.wall));
+        if flip.is_none_or(|at| then.wall < at) {
+            prop_assert_eq!(
+                attention(&v, &policy, &limits, now),
+                attention(&v, &policy, &limits, then)
+            );
+        }
+    }
+
+    /// No step of the clock hides a row for longer than the cap and the tolerance.
+    // proves: HD-22
+    #[test]
+    fn a_stepped_clock_never_lengthens_the_hiding(v in any_view(), age in -8_000_000_i64..8_000_000) {
+        let (policy, limits, now) = (policy(true), Limits::default(), now_at(age));
+        if is_auto_recovering_aborted_response(&v.row, &policy, &limits, now) {
+            let ends = next_flip(&v, &policy, &limits, now).expect("a hidden row has an end");
+            prop_assert!(ends.since(now.wall) <= 360_000);
+        }
+    }
+
+    // proves: HD-18, NT-04, UI-15
+    #[test]
+    fn the_badge_is_the_rows_of_the_two_upper_sections(
+        views in proptest::collection::vec(any_view(), 0..12), on: bool, age in -100_000_i64..400_000,
+    ) {
+        let (policy, limits, now) = (policy(on), Limits::default(), now_at(age));
+        let section = |v: &RowView| attention(v, &policy, &limits, now).section;
+        let count = |s: Section| views.iter().filter(|v| section(v) == s).count();
+        let badge = badge_count(&views, &policy, &limits, now);
+        prop_assert_eq!(badge, count(Section::Interrupted) + count(Section::NeedsYou));
+        let listed: usize = Section::LISTED.into_iter().map(count).sum();
+        prop_assert_eq!(listed + count(Section::Hidden), views.len());
+    }
+}
+
+#[test]
+fn every_state_has_a_look_of_its_own() {
+    let states = [
+        RowState::Running,
+        RowState::ComingBack,
+        RowState::YourTurn,
+        RowState::Question,
+        RowState::PlanReady,
+        RowState::Permission,
+        RowState::SignIn,
+        RowState::Stopped,
+        RowState::Stalled,
+        RowState::RateLimited,
+        RowState::CutOffRetrying,
+        RowState::RecoveryFailed,
+        RowState::LaunchError,
+        RowState::Suspended,
+        RowState::Paused,
+        RowState::Ended,
+    ];
+    let looks: Vec<_> = states.into_iter().map(look).collect();
+    let labels: BTreeSet<_> = looks.iter().map(|(_, _, _, label)| *label).collect();
+    let shapes: BTreeSet<_> = looks.iter().map(|(_, _, shape, _)| *shape).collect();
+    assert_eq!((labels.len(), shapes.len()), (states.len(), states.len()));
+}

@@ -1,0 +1,258 @@
+//! The words of a row: reason, tooltips, the strip's sentence. Contract texts stand here byte for
+//! byte; nothing here decides a state.
+
+use super::{Reason, RowState};
+use crate::card::Card;
+use crate::ipc::{Activity, RowView};
+use crate::session::{SessionRow, StopReason};
+use alloc::format;
+use alloc::string::{String, ToString};
+use serde_json::Value;
+
+/// A reason is at most this long.
+pub(super) const REASON_MAX_CHARS: usize = 40;
+
+/// RT-09.
+pub(super) const RETRY_GOES_ON: &str =
+    "Auto-recovery keeps retrying in the background — Retry tries again immediately.";
+/// RT-10.
+pub(super) const RETRY_STOPPED: &str =
+    "Auto-retry stopped after repeated failures — Retry resets the limit and tries again now.";
+/// OD-20.
+pub(super) const RETRY_RECOVERY_OFF: &str = "Auto-recovery is off — Retry tries again now.";
+/// OD-63.
+pub(super) const RETRY_LAUNCH: &str = "Launch failed — Retry tries again now.";
+///
+pub(super) const RETRY_REQUEST: &str = "Request failed — Retry sends it again now.";
+/// What Continue does.
+pub(super) const CONTINUE: &str = "Sends “Please continue.”";
+
+impl Activity {
+    /// The activity in words: the command in its own words, else a verb.
+    pub fn words(&self) -> String {
+        match self {
+            Activity::Working => "working".into(),
+            Activity::Thinking => "thinking".into(),
+            Activity::Tool(what) => short(what),
+            Activity::SubAgents(1) => "1 sub-agent".into(),
+            Activity::SubAgents(n) => format!("{n} sub-agents"),
+            Activity::Compacting => "compacting".into(),
+            Activity::Retrying { attempt, max } => format!("API is busy, try {attempt} of {max}"),
+        }
+    }
+}
+
+impl Reason {
+    /// The reason in words; `None` when the label says it all.
+    pub fn words(&self) -> Option<String> {
+        match self {
+            Reason::None => None,
+            Reason::Text(text) => Some(text.clone()),
+            Reason::Activity(activity) => Some(activity.words()),
+        }
+    }
+}
+
+/// The reason of a state. States that a later engine will bring back say that nothing does yet.
+pub(super) fn reason(state: RowState, view: &RowView) -> Reason {
+    let row = &view.row;
+    let fixed = |text: &str| Reason::Text(text.into());
+    match state {
+        RowState::Running => Reason::Activity(view.live.activity.clone()),
+        RowState::YourTurn => said(your_turn(row)),
+        RowState::Question => said(row.card.as_ref().and_then(question)),
+        RowState::PlanReady => said(row.card.as_ref().and_then(plan)),
+        RowState::Permission => said(row.card.as_ref().map(permission)),
+        RowState::SignIn => fixed("signed out; nothing retries this yet"),
+        RowState::Stopped => fixed("by you"),
+        RowState::Stalled => fixed("mid-task; nothing continues it yet"),
+        RowState::RateLimited => fixed("usage limit; nothing resumes it yet"),
+        RowState::Holding => fixed("in the background; nothing wakes it yet"),
+        RowState::CutOffRetrying => fixed("reply was cut off; retrying"),
+        RowState::CutOffRecoveryOff => fixed("reply was cut off; auto-recovery is off"),
+        RowState::RecoveryFailed => fixed("auto-retry stopped"),
+        RowState::LaunchError => said(
+            row.words
+                .clone()
+                .or(Some("it could not be launched".into())),
+        ),
+        RowState::ApiError => said(row.words.clone().or(Some("the request was refused".into()))),
+        RowState::Suspended => fixed("by an app restart"),
+        RowState::ComingBack | RowState::Paused | RowState::Ended | RowState::Gone => Reason::None,
+    }
+}
+
+/// The tooltip of a row; whole words where the reason is cut.
+pub(super) fn row_tooltip(state: RowState, view: &RowView) -> Option<String> {
+    let row = &view.row;
+    let fixed = match state {
+        RowState::Running => "Working",
+        RowState::ComingBack => "Launching",
+        RowState::YourTurn if row.delivered => "Finished; your turn",
+        RowState::YourTurn => return Some(row.words.clone().unwrap_or("Your turn".into())),
+        RowState::Question | RowState::PlanReady | RowState::Permission => {
+            return reason(state, view).words();
+        }
+        RowState::SignIn => return Some(with_words("Signed out; nothing retries this yet", row)),
+        RowState::Stopped => "Stopped by you",
+        RowState::Stalled => "Stopped mid-task; nothing continues it yet",
+        RowState::RateLimited => {
+            return Some(with_words(
+                "Usage limit reached; nothing resumes it yet",
+                row,
+            ));
+        }
+        RowState::Holding => "Agent is waiting; nothing wakes it yet",
+        RowState::CutOffRetrying => "Reply was cut off; retrying",
+        RowState::CutOffRecoveryOff => "Reply was cut off; auto-recovery is off",
+        RowState::RecoveryFailed => "Could not finish a reply; auto-retry stopped",
+        RowState::LaunchError => {
+            return Some(
+                row.words
+                    .clone()
+                    .unwrap_or("It could not be launched".into()),
+            );
+        }
+        RowState::ApiError => {
+            return Some(
+                row.words
+                    .clone()
+                    .unwrap_or("The request was refused".into()),
+            );
+        }
+        RowState::Suspended => "Suspended by an app restart",
+        RowState::Paused | RowState::Ended | RowState::Gone => return None,
+    };
+    Some(fixed.into())
+}
+
+/// The strip's sentence: the tooltip as a sentence, with the cause where one is known.
+pub(super) fn strip(state: RowState, view: &RowView) -> String {
+    match state {
+        RowState::RecoveryFailed => {
+            let sentence = "Could not finish a reply; auto-retry stopped";
+            match view.row.stop_reason {
+                Some(StopReason::Billing | StopReason::InvalidKey) => {
+                    sentence_of(&with_words(sentence, &view.row))
+                }
+                Some(StopReason::NothingToReplay) => {
+                    "There is no message to send again; auto-retry stopped.".into()
+                }
+                Some(StopReason::DailyCap | StopReason::HardCap) | None => sentence_of(sentence),
+            }
+        }
+        // the label holds the first half
+        RowState::Suspended => "By an app restart.".into(),
+        RowState::Paused
+        | RowState::Ended
+        | RowState::Running
+        | RowState::ComingBack
+        | RowState::YourTurn
+        | RowState::Question
+        | RowState::PlanReady
+        | RowState::Permission
+        | RowState::SignIn
+        | RowState::Stopped
+        | RowState::Stalled
+        | RowState::RateLimited
+        | RowState::Holding
+        | RowState::CutOffRetrying
+        | RowState::CutOffRecoveryOff
+        | RowState::LaunchError
+        | RowState::ApiError
+        | RowState::Gone => row_tooltip(state, view)
+            .map(|text| sentence_of(&text))
+            .unwrap_or_default(),
+    }
+}
+
+/// A delivered answer's first sentence; else what the row says of its state.
+fn your_turn(row: &SessionRow) -> Option<String> {
+    let (first, second) = if row.delivered {
+        (&row.answer_line, &row.words)
+    } else {
+        (&row.words, &row.answer_line)
+    };
+    first.clone().or_else(|| second.clone())
+}
+
+fn question(card: &Card) -> Option<String> {
+    Some(
+        card.input
+            .get("questions")?
+            .get(0)?
+            .get("question")?
+            .as_str()?
+            .to_string(),
+    )
+}
+
+/// How many steps a plan has, or how it begins.
+fn plan(card: &Card) -> Option<String> {
+    let text = card.input.get("plan").and_then(Value::as_str)?;
+    let numbered = |line: &str| {
+        let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
+        rest.len() < line.len() && rest.starts_with(['.', ')'])
+    };
+    let steps = text
+        .lines()
+        .filter(|l| numbered(l) || l.starts_with("- ") || l.starts_with("* "));
+    match steps.count() {
+        0 | 1 => {
+            let line = text.lines().find(|line| !line.trim().is_empty())?;
+            Some(line.trim_start_matches(['#', ' ']).to_string())
+        }
+        n => Some(format!("{n} steps")),
+    }
+}
+
+/// The command, file or address a tool asks for, else the tool's name.
+fn permission(card: &Card) -> String {
+    ["command", "file_path", "path", "url", "pattern"]
+        .iter()
+        .find_map(|key| card.input.get(key).and_then(Value::as_str))
+        .unwrap_or(&card.tool)
+        .to_string()
+}
+
+fn said(text: Option<String>) -> Reason {
+    match text.map(|text| short(&text)) {
+        Some(text) if !text.is_empty() => Reason::Text(text),
+        Some(_) | None => Reason::None,
+    }
+}
+
+/// The first line without its full stop, cut to the length of a reason.
+fn short(text: &str) -> String {
+    let line = text
+        .lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty())
+        .unwrap_or_default();
+    let line = line
+        .strip_suffix('.')
+        .filter(|rest| !rest.ends_with('.'))
+        .unwrap_or(line);
+    if line.chars().count() <= REASON_MAX_CHARS {
+        return line.into();
+    }
+    let mut cut: String = line.chars().take(REASON_MAX_CHARS - 1).collect();
+    cut.truncate(cut.trim_end().len());
+    cut.push('…');
+    cut
+}
+
+fn with_words(text: &str, row: &SessionRow) -> String {
+    match row.words.as_deref().map(str::trim) {
+        Some(words) if !words.is_empty() => format!("{text}. {words}"),
+        Some(_) | None => text.into(),
+    }
+}
+
+fn sentence_of(text: &str) -> String {
+    if text.is_empty() || text.ends_with(['.', '!', '?', '…']) {
+        text.into()
+    } else {
+        format!("{text}.")
+    }
+}
