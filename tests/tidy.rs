@@ -69,12 +69,13 @@ fn the_clock_is_read_in_one_file() {
         "Zoned::now",
         "Timestamp::now",
     ];
+    // the stand-in CLI is a program of its own, so it has its own one place
+    let allowed = [
+        "src-tauri/supervise/clock.rs",
+        "src-tauri/bin/fake/clock.rs",
+    ];
     expect_none(
-        find(
-            &["core/src", "src-tauri", "ui/src"],
-            &clocks,
-            &["src-tauri/supervise/clock.rs"],
-        ),
+        find(&["core/src", "src-tauri", "ui/src"], &clocks, &allowed),
         "take `Now` as an argument: the clock is read in src-tauri/supervise/clock.rs only",
     );
 }
