@@ -330,6 +330,8 @@ pub struct SessionRow {
     pub turn_count: u64,
     /// The turn that is open.
     pub turn: Option<OpenTurn>,
+    /// When the last turn began for the person: what a hidden recovery goes on counting from.
+    pub turn_since: Option<Wall>,
     /// What a replay needs.
     pub replay: ReplayMemory,
     /// The shape's clock, kept through a replay that has shown nothing yet (HD-14).
@@ -396,6 +398,7 @@ impl SessionRow {
             delivered: false,
             turn_count: 0,
             turn: None,
+            turn_since: None,
             replay: ReplayMemory::default(),
             hide_since: None,
             retry_attempts: 0,

@@ -1,1 +1,455 @@
-//! Being written.
+//! What one turn has shown so far. Facts only; what they mean is decided at the turn's end
+//! ([`crate::turn_end`]) or by the watchdog ([`crate::watchdog`]).
+
+use crate::id::Uuid;
+use crate::ipc::Activity;
+use crate::limits::Limits;
+use crate::message::Origin;
+use crate::prompt;
+use crate::stream::{
+    AssistantLine, BlockStart, Content, Partial, PartialKind, RateLimit, StreamEvent, TaskPhase,
+    UserEcho,
+};
+use crate::time::Mono;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use serde_json::Value;
+
+/// The last main-thread block of a turn (TE-03).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LastBlock {
+    /// Text.
+    Text,
+    /// Thinking.
+    Thinking,
+    /// A tool call.
+    ToolUse,
+    /// A tool's result.
+    ToolResult,
+}
+
+/// Where the model's current message stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MessagePhase {
+    /// No message has begun in this turn.
+    #[default]
+    NotStarted,
+    /// A text or tool-input block is open.
+    OpenBlock,
+    /// A thinking block is open.
+    Thinking,
+    /// A message is open, between two blocks.
+    BetweenBlocks,
+    /// The CLI dropped what it had streamed and retries without streaming.
+    Abandoned,
+    /// The message ended; the next one, a tool, or the result follows.
+    Ended,
+}
+
+/// An error line of the CLI (`<synthetic>` assistant line with an `error`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ErrorLine {
+    /// The coarse word.
+    pub error: Option<String>,
+    /// The finer word.
+    pub api_error: Option<String>,
+    /// HTTP status.
+    pub status: Option<u16>,
+    /// `output_limit` or `context_window`.
+    pub cut: Option<String>,
+    /// Its words.
+    pub text: String,
+}
+
+/// A tool that runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunningTool {
+    /// Its name.
+    pub name: String,
+    /// Its target in one short line.
+    pub detail: String,
+}
+
+/// What a turn has shown.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TurnFacts {
+    /// Its number in the session.
+    pub number: u64,
+    /// Who began it; `None` for a turn that started by itself.
+    pub origin: Option<Origin>,
+    /// The uuids that were written for it.
+    pub sent: Vec<Uuid>,
+    /// It carries one of the CLI's local commands.
+    pub local_command: bool,
+    /// When it began.
+    pub began: Mono,
+    /// Last sign of life.
+    pub last_sign: Mono,
+    /// Main-thread content was seen (OD-28).
+    pub real_output: bool,
+    /// Where the model's message stands.
+    pub phase: MessagePhase,
+    /// An announced retry ends here.
+    pub retry_until: Option<Mono>,
+    /// Attempt and maximum of the announced retry.
+    pub retry: Option<(u32, u32)>,
+    /// Main-thread tools that run, by call.
+    pub tools: BTreeMap<String, RunningTool>,
+    /// Sub-agents that live, by task.
+    pub agents: BTreeSet<String>,
+    /// The history is being compacted.
+    pub compacting: bool,
+    /// A question or permission is open.
+    pub card_open: bool,
+    /// The turn compacted the history (PR-08 turnHadCompactEvent).
+    pub compacted: bool,
+    /// Text of the final assistant message, bounded.
+    pub final_text: String,
+    /// The API message `final_text` belongs to.
+    final_message: String,
+    /// The final message marker was seen (FM-02).
+    pub final_marker: bool,
+    /// The last main-thread block.
+    pub last_block: Option<LastBlock>,
+    /// The last error line.
+    pub error: Option<ErrorLine>,
+    /// A rejecting rate-limit event with no output after it.
+    pub rate_limit: Option<RateLimit>,
+    /// The uuid of the last main-thread assistant line.
+    pub last_assistant: Option<Uuid>,
+    /// Why the last message stopped.
+    pub stop_reason: Option<String>,
+    /// Input tokens of the last main-thread message.
+    pub context_tokens: Option<u64>,
+}
+
+impl TurnFacts {
+    /// A turn that begins now.
+    pub fn new(number: u64, origin: Option<Origin>, now: Mono) -> Self {
+        TurnFacts {
+            number,
+            origin,
+            sent: Vec::new(),
+            local_command: false,
+            began: now,
+            last_sign: now,
+            real_output: false,
+            phase: MessagePhase::NotStarted,
+            retry_until: None,
+            retry: None,
+            tools: BTreeMap::new(),
+            agents: BTreeSet::new(),
+            compacting: false,
+            card_open: false,
+            compacted: false,
+            final_text: String::new(),
+            final_message: String::new(),
+            final_marker: false,
+            last_block: None,
+            error: None,
+            rate_limit: None,
+            last_assistant: None,
+            stop_reason: None,
+            context_tokens: None,
+        }
+    }
+
+    /// Non-whitespace final text that is the agent's own, after the last marker and the last tool
+    /// result (OD-29).
+    pub fn delivered(&self) -> bool {
+        !prompt::cut_markers(&self.final_text).trim().is_empty()
+    }
+
+    /// Takes one event in.
+    pub fn observe(&mut self, event: &StreamEvent, now: Mono, limits: &Limits) {
+        match event {
+            StreamEvent::Partial(partial) => self.observe_partial(partial),
+            StreamEvent::Assistant(line) => self.observe_assistant(line, limits),
+            StreamEvent::User(echo) => self.observe_user(echo),
+            StreamEvent::ApiRetry { attempt, max, delay_ms, .. } => {
+                self.retry_until = Some(now.plus(*delay_ms));
+                self.retry = Some((*attempt, *max));
+            }
+            StreamEvent::Status { status, .. } => {
+                self.compacting = status.as_deref() == Some("compacting");
+            }
+            StreamEvent::CompactBoundary { .. } => self.compacted = true,
+            StreamEvent::RateLimit(limit) => {
+                self.rate_limit = (limit.status == "rejected").then(|| limit.clone());
+            }
+            StreamEvent::Task(task) if task.is_agent => match task.phase {
+                TaskPhase::Started => {
+                    self.agents.insert(task.task.clone());
+                }
+                TaskPhase::Updated => {}
+                TaskPhase::Ended => {
+                    self.agents.remove(&task.task);
+                }
+            },
+            StreamEvent::ThinkingTokens => self.real_output = true,
+            StreamEvent::KeepAlive
+            | StreamEvent::Chatter(_)
+            | StreamEvent::ControlResponse { .. }
+            | StreamEvent::Unknown { .. } => return,
+            StreamEvent::Init(_)
+            | StreamEvent::SessionState(_)
+            | StreamEvent::Lifecycle { .. }
+            | StreamEvent::ToolProgress { .. }
+            | StreamEvent::Task(_)
+            | StreamEvent::BackgroundTasks(_)
+            | StreamEvent::ModelFallback { .. }
+            | StreamEvent::PermissionDenied { .. }
+            | StreamEvent::Informational { .. }
+            | StreamEvent::ConversationReset { .. }
+            | StreamEvent::ControlRequest { .. }
+            | StreamEvent::ControlCancel { .. }
+            | StreamEvent::Result(_)
+            | StreamEvent::Malformed { .. }
+            | StreamEvent::Oversize { .. } => {}
+        }
+        self.last_sign = now;
+    }
+
+    fn observe_partial(&mut self, partial: &Partial) {
+        if partial.parent.is_some() {
+            return;
+        }
+        self.retry_until = None;
+        self.retry = None;
+        match &partial.kind {
+            PartialKind::MessageStart { context_tokens } => {
+                self.phase = MessagePhase::BetweenBlocks;
+                self.context_tokens = Some(*context_tokens);
+                self.rate_limit = None;
+            }
+            PartialKind::BlockStart { block, .. } => {
+                self.phase = match block {
+                    BlockStart::Thinking => MessagePhase::Thinking,
+                    BlockStart::Text | BlockStart::ToolUse { .. } | BlockStart::Other => {
+                        MessagePhase::OpenBlock
+                    }
+                };
+                self.real_output = true;
+            }
+            PartialKind::Text { .. } | PartialKind::Thinking { .. } | PartialKind::InputJson { .. } => {
+                self.real_output = true;
+            }
+            PartialKind::BlockStop { .. } => self.phase = MessagePhase::BetweenBlocks,
+            PartialKind::MessageDelta { stop_reason } => {
+                if stop_reason.is_some() {
+                    self.stop_reason.clone_from(stop_reason);
+                }
+            }
+            PartialKind::MessageStop => self.phase = MessagePhase::Ended,
+            PartialKind::Other => {}
+        }
+        if partial.abandoned {
+            self.phase = MessagePhase::Abandoned;
+        }
+    }
+
+    fn observe_assistant(&mut self, line: &AssistantLine, limits: &Limits) {
+        if line.parent.is_some() {
+            return;
+        }
+        if line.synthetic {
+            self.observe_synthetic(line);
+            return;
+        }
+        self.retry_until = None;
+        self.retry = None;
+        self.real_output = true;
+        self.rate_limit = None;
+        self.last_assistant = line.uuid.or(self.last_assistant);
+        if line.context_tokens > 0 {
+            self.context_tokens = Some(line.context_tokens);
+        }
+        if line.stop_reason.is_some() {
+            self.stop_reason.clone_from(&line.stop_reason);
+        }
+        if matches!(self.phase, MessagePhase::NotStarted | MessagePhase::Abandoned) {
+            // a reply that was not streamed: the line is the whole message
+            self.phase = MessagePhase::Ended;
+        }
+        if self.final_message != line.message {
+            self.final_message.clone_from(&line.message);
+            self.final_text.clear();
+        }
+        for content in &line.content {
+            match content {
+                Content::Text(text) => {
+                    self.final_marker |= prompt::contains_final_marker(text);
+                    append_bounded(&mut self.final_text, text, limits.final_text_max_bytes);
+                    self.last_block = Some(LastBlock::Text);
+                }
+                Content::Thinking(_) => self.last_block = Some(LastBlock::Thinking),
+                Content::ToolUse { id, name, input } => {
+                    self.last_block = Some(LastBlock::ToolUse);
+                    self.final_text.clear();
+                    let detail = tool_detail(input);
+                    self.tools.insert(id.clone(), RunningTool { name: name.clone(), detail });
+                }
+                Content::Other => {}
+            }
+        }
+    }
+
+    fn observe_synthetic(&mut self, line: &AssistantLine) {
+        if line.error.is_none() && line.api_error.is_none() && line.status.is_none() {
+            return;
+        }
+        let text = line.content.iter().find_map(|content| match content {
+            Content::Text(text) => Some(text.clone()),
+            Content::Thinking(_) | Content::ToolUse { .. } | Content::Other => None,
+        });
+        self.error = Some(ErrorLine {
+            error: line.error.clone(),
+            api_error: line.api_error.clone(),
+            status: line.status,
+            cut: line.cut.clone(),
+            text: text.unwrap_or_default(),
+        });
+    }
+
+    fn observe_user(&mut self, echo: &UserEcho) {
+        if echo.parent.is_some() {
+            return;
+        }
+        for result in &echo.results {
+            self.tools.remove(&result.tool_use);
+            self.last_block = Some(LastBlock::ToolResult);
+            self.final_text.clear();
+        }
+    }
+
+    /// What the agent does right now, for the row.
+    pub fn activity(&self) -> Activity {
+        if self.compacting {
+            return Activity::Compacting;
+        }
+        if let Some(count) = u32::try_from(self.agents.len()).ok().filter(|count| *count > 0) {
+            return Activity::SubAgents(count);
+        }
+        if let Some(tool) = self.tools.values().next_back() {
+            let what = if tool.detail.is_empty() { &tool.name } else { &tool.detail };
+            return Activity::Tool(what.clone());
+        }
+        if let Some((attempt, max)) = self.retry {
+            return Activity::Retrying { attempt, max };
+        }
+        match self.phase {
+            MessagePhase::Thinking => Activity::Thinking,
+            MessagePhase::NotStarted
+            | MessagePhase::OpenBlock
+            | MessagePhase::BetweenBlocks
+            | MessagePhase::Abandoned
+            | MessagePhase::Ended => Activity::Working,
+        }
+    }
+}
+
+fn append_bounded(text: &mut String, piece: &str, max: usize) {
+    let room = max.saturating_sub(text.len());
+    let mut end = piece.len().min(room);
+    while !piece.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.push_str(piece.get(..end).unwrap_or_default());
+}
+
+/// The target of a tool call in one short line: its command, path, pattern or description.
+pub fn tool_detail(input: &Value) -> String {
+    const KEYS: [&str; 7] =
+        ["command", "file_path", "path", "pattern", "url", "query", "description"];
+    let found = KEYS.iter().find_map(|key| input.get(key).and_then(Value::as_str));
+    let line = found.unwrap_or_default().lines().next().unwrap_or_default().trim();
+    if line.chars().count() <= 80 {
+        return line.to_string();
+    }
+    format!("{}…", line.chars().take(79).collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+    use serde_json::json;
+
+    fn line(message: &str, content: Content) -> StreamEvent {
+        StreamEvent::Assistant(AssistantLine {
+            uuid: Some(Uuid(9)),
+            message: message.to_string(),
+            synthetic: false,
+            parent: None,
+            content: vec![content],
+            context_tokens: 1200,
+            stop_reason: None,
+            error: None,
+            api_error: None,
+            status: None,
+            cut: None,
+            aborted: false,
+        })
+    }
+
+    fn observe(facts: &mut TurnFacts, events: &[StreamEvent]) {
+        for event in events {
+            facts.observe(event, Mono(5), &Limits::default());
+        }
+    }
+
+    fn tool_use() -> StreamEvent {
+        let input = json!({"command": "cargo test\nmore"});
+        line("m1", Content::ToolUse { id: "t1".into(), name: "Bash".into(), input })
+    }
+
+    fn tool_result() -> StreamEvent {
+        StreamEvent::User(UserEcho {
+            uuid: None,
+            parent: None,
+            synthetic: false,
+            replay: false,
+            text: None,
+            results: vec![crate::stream::ToolResult {
+                tool_use: "t1".into(),
+                text: "ok".into(),
+                failed: false,
+                denied: false,
+            }],
+            wakes_at_ms: None,
+        })
+    }
+
+    // proves: PR-08
+    #[test]
+    fn delivered_is_text_of_the_final_message_after_the_last_tool_result() {
+        let mut facts = TurnFacts::new(1, Some(Origin::Operator), Mono(0));
+        observe(&mut facts, &[line("m1", Content::Text("let me see".into())), tool_use()]);
+        assert!(!facts.delivered(), "text before a tool is no answer");
+        assert_eq!(facts.activity(), Activity::Tool("cargo test".into()));
+        observe(&mut facts, &[tool_result()]);
+        assert!(!facts.delivered() && facts.tools.is_empty());
+        observe(&mut facts, &[line("m2", Content::Thinking("hm".into()))]);
+        assert!(!facts.delivered());
+        observe(&mut facts, &[line("m3", Content::Text("  done ".into()))]);
+        assert!(facts.delivered());
+        assert_eq!(facts.last_block, Some(LastBlock::Text));
+    }
+
+    #[test]
+    fn a_marker_without_text_after_it_delivers_nothing() {
+        let mut facts = TurnFacts::new(1, None, Mono(0));
+        observe(&mut facts, &[line("m1", Content::Text("<!-- omniscio:final-message -->\n".into()))]);
+        assert!(facts.final_marker && !facts.delivered());
+    }
+
+    #[test]
+    fn details_are_one_short_line() {
+        assert_eq!(tool_detail(&json!({"file_path": "/a/b.rs"})), "/a/b.rs");
+        assert_eq!(tool_detail(&json!({})), "");
+        let long = tool_detail(&json!({"command": "x".repeat(200)}));
+        assert_eq!(long.chars().count(), 80);
+    }
+}

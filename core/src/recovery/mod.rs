@@ -1,1 +1,7 @@
-//! Being written.
+//! Bringing a session back: who may, when, and by which way.
+
+pub mod aborted_scan;
+pub mod attempts;
+pub mod crash;
+pub mod handover;
+pub mod replay_plan;

@@ -1,1 +1,3 @@
-//! Being written.
+//! A turn that did not finish: whether it is over, or why it is not yet.
+
+pub mod silence;

@@ -1,0 +1,115 @@
+//! Crash recovery: which rows come back when the app starts (CR-01, A-31). It follows the stored
+//! intent and looks at no other row.
+
+use super::aborted_scan::debounced_until;
+use crate::limits::Limits;
+use crate::session::{SessionRow, Status};
+use crate::time::{Now, Wall};
+
+/// What the start of the app does with one row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CrashVerdict {
+    /// It is left as it is.
+    LeaveAlone,
+    /// Its turn waits for an answer of the person: the card stays, the answer resumes it.
+    KeepCard,
+    /// It comes back, not before this time if one is given.
+    Resume {
+        /// The debounce of its last restart.
+        not_before: Option<Wall>,
+    },
+    /// There is nothing to resume: `paused`, `app_restart_suspended`.
+    Suspend,
+}
+
+/// Decides about one row at the start. `queued`: messages wait in its queue.
+pub fn decide(row: &SessionRow, queued: bool, limits: &Limits, now: Now) -> CrashVerdict {
+    // rule: CR-01, A-15, A-31
+    if row.is_gone() {
+        return CrashVerdict::LeaveAlone;
+    }
+    match row.status {
+        Status::Starting | Status::Running => {}
+        Status::Waiting
+        | Status::NeedsYou
+        | Status::Error
+        | Status::Stalled
+        | Status::Paused
+        | Status::Ended
+        | Status::Archived => return CrashVerdict::LeaveAlone,
+    }
+    if row.pending.is_some_and(|pending| pending.is_card()) && row.card.is_some() {
+        return CrashVerdict::KeepCard;
+    }
+    let replayable = row.replay.message.is_some() || row.turn.is_some();
+    if !row.intent_running || !(replayable || queued) {
+        return CrashVerdict::Suspend;
+    }
+    // rule: CR-06
+    CrashVerdict::Resume { not_before: debounced_until(row, limits, now) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::Uuid;
+    use crate::session::PendingAction;
+    use crate::time::{Day, Mono};
+    use alloc::string::String;
+
+    fn now() -> Now {
+        Now { wall: Wall(1_000_000), mono: Mono(0), day: Day(1) }
+    }
+
+    fn row(status: Status) -> SessionRow {
+        let mut row =
+            SessionRow::new(Uuid(1), String::new(), String::new(), String::new(), Wall(0));
+        row.status = status;
+        row.replay.message = Some(Uuid(2));
+        row
+    }
+
+    // proves: CR-01, CR-02, CR-06
+    #[test]
+    fn running_rows_come_back_and_no_others() {
+        let limits = Limits::default();
+        for status in Status::ALL {
+            let back = matches!(
+                decide(&row(*status), false, &limits, now()),
+                CrashVerdict::Resume { not_before: None }
+            );
+            assert_eq!(back, matches!(status, Status::Running | Status::Starting), "{status:?}");
+        }
+        let mut recent = row(Status::Running);
+        recent.last_restart_at = Some(Wall(1_000_000 - 30_000));
+        assert_eq!(
+            decide(&recent, false, &limits, now()),
+            CrashVerdict::Resume { not_before: Some(Wall(1_060_000)) }
+        );
+        let mut empty = row(Status::Starting);
+        empty.replay.message = None;
+        assert_eq!(decide(&empty, false, &limits, now()), CrashVerdict::Suspend);
+        assert!(matches!(decide(&empty, true, &limits, now()), CrashVerdict::Resume { .. }));
+        let mut deleted = row(Status::Running);
+        deleted.deleted_at = Some(Wall(5));
+        assert_eq!(decide(&deleted, false, &limits, now()), CrashVerdict::LeaveAlone);
+    }
+
+    #[test]
+    fn an_open_card_stays_for_the_person() {
+        let mut asked = row(Status::Running);
+        asked.pending = Some(PendingAction::PermissionRequest);
+        asked.card = Some(crate::card::Card {
+            request: "r".into(),
+            tool_use: "t".into(),
+            kind: crate::card::CardKind::Permission,
+            tool: "Bash".into(),
+            input: serde_json::Value::Null,
+            suggestions: alloc::vec::Vec::new(),
+            reason: None,
+            asked_at: Wall(0),
+            orphaned: false,
+        });
+        assert_eq!(decide(&asked, false, &Limits::default(), now()), CrashVerdict::KeepCard);
+    }
+}

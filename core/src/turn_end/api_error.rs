@@ -1,0 +1,59 @@
+//! Gate 5, first half: what the API refused or dropped, and what never started.
+
+use super::outcome::Outcome;
+use super::{Disposition, Frozen};
+use crate::limits::Limits;
+use crate::session::{AbortCause, PendingAction, Status};
+use crate::settings::Policy;
+use alloc::string::ToString;
+
+pub(super) fn gate(frozen: &Frozen, _: &Policy, _: &Limits) -> Option<Disposition> {
+    match &frozen.outcome {
+        // rule: AB-12
+        Outcome::Aborted { words } => Some(Disposition::Abort {
+            status: Status::Error,
+            cause: AbortCause::ApiFailure,
+            words: Some(words.clone()),
+        }),
+        Outcome::ForeignInterrupt => Some(Disposition::Abort {
+            status: Status::NeedsYou,
+            cause: AbortCause::ForeignInterrupt,
+            words: None,
+        }),
+        Outcome::LaunchError { words } => Some(Disposition::LaunchError { words: words.clone() }),
+        Outcome::ConversationGone => Some(Disposition::ConversationGone),
+        // rule: RA-05
+        Outcome::KnownTerminal { stop, words } => {
+            Some(Disposition::Terminal { stop: *stop, words: words.clone() })
+        }
+        Outcome::AuthRequired { words } => Some(Disposition::Row {
+            status: Status::NeedsYou,
+            pending: Some(PendingAction::AuthRequired),
+            words: Some(words.clone()),
+            until: None,
+        }),
+        Outcome::ApiError { words } => Some(Disposition::Row {
+            status: Status::Error,
+            pending: Some(PendingAction::ApiError),
+            words: Some(words.clone()),
+            until: None,
+        }),
+        Outcome::OutOfRoomGiveUp { .. } | Outcome::OutOfRoom { .. } => Some(Disposition::Row {
+            status: Status::NeedsYou,
+            pending: None,
+            words: Some("context is full; nothing compacts it yet".to_string()),
+            until: None,
+        }),
+        Outcome::Unfinished => Some(Disposition::Row {
+            status: Status::Stalled,
+            pending: None,
+            words: Some("stopped mid-task; nothing continues it yet".to_string()),
+            until: None,
+        }),
+        Outcome::LocalCommand { .. }
+        | Outcome::Stopped
+        | Outcome::RateLimited { .. }
+        | Outcome::Dropped
+        | Outcome::Text => None,
+    }
+}

@@ -1,0 +1,227 @@
+//! The outcome of a turn, read from fields, never from prose (A-06, contract section 5.3).
+
+use crate::session::StopReason;
+use crate::stream::{RateLimit, TurnResult};
+use crate::time::Wall;
+use crate::turn::{ErrorLine, TurnFacts};
+use alloc::string::{String, ToString};
+
+/// What the supervisor knows beside the turn's own facts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Context {
+    /// Our own Stop or Send now is open.
+    pub stop_asked: bool,
+    /// The child was launched on an existing conversation and no turn of it has ended yet.
+    pub fresh_resume: bool,
+    /// The CLI still has the conversation; `None` when nobody could tell.
+    pub transcript_exists: Option<bool>,
+    /// The account authenticates with an API key (else with a login).
+    pub api_key: bool,
+}
+
+/// What a turn's end is. First match of the table wins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// One of the CLI's local commands.
+    LocalCommand {
+        /// Its output or error, if it said any.
+        words: Option<String>,
+    },
+    /// Our own Stop or Send now.
+    Stopped,
+    /// Somebody else interrupted the turn.
+    ForeignInterrupt,
+    /// The child refused to start.
+    LaunchError {
+        /// Its words.
+        words: String,
+    },
+    /// The CLI no longer has the conversation we resumed.
+    ConversationGone,
+    /// The usage limit.
+    RateLimited {
+        /// When it resets, if the stream said so.
+        resets_at: Option<Wall>,
+        /// The words.
+        words: String,
+    },
+    /// Out of credit, or an invalid key.
+    KnownTerminal {
+        /// Which.
+        stop: StopReason,
+        /// The words.
+        words: String,
+    },
+    /// The login must be renewed.
+    AuthRequired {
+        /// The words.
+        words: String,
+    },
+    /// No room, and a continue cannot help.
+    OutOfRoomGiveUp {
+        /// The words.
+        words: String,
+    },
+    /// No room.
+    OutOfRoom {
+        /// The words.
+        words: String,
+    },
+    /// A transient failure of the API.
+    Aborted {
+        /// The words.
+        words: String,
+    },
+    /// The reply was too long for one answer.
+    Unfinished,
+    /// The API refused.
+    ApiError {
+        /// The words.
+        words: String,
+    },
+    /// Nothing visible was said.
+    Dropped,
+    /// Text was said.
+    Text,
+}
+
+/// Classifies the end of a turn. `known` is false when an unknown value was met on the way: worth
+/// one line in the log.
+pub fn classify(result: &TurnResult, turn: &TurnFacts, context: Context) -> Outcome {
+    // rule: A-06
+    let default = ErrorLine::default();
+    let error = turn.error.as_ref().unwrap_or(&default);
+    let reason = result.terminal_reason.as_deref();
+    let status = result.status.or(error.status);
+    let words = || words_of(result, error);
+
+    if result.local_command.is_some() {
+        let text = result.text.trim();
+        return Outcome::LocalCommand { words: (!text.is_empty()).then(|| text.to_string()) };
+    }
+    if matches!(reason, Some("aborted_streaming" | "aborted_tools")) {
+        return if context.stop_asked { Outcome::Stopped } else { Outcome::ForeignInterrupt };
+    }
+    if result.startup_failure.is_some() {
+        return Outcome::LaunchError { words: words() };
+    }
+    let refused_start = result.is_error
+        && result.num_turns == 0
+        && result.subtype == "error_during_execution"
+        && reason.is_none();
+    if refused_start {
+        return if context.fresh_resume && context.transcript_exists == Some(false) {
+            Outcome::ConversationGone
+        } else {
+            Outcome::LaunchError { words: words() }
+        };
+    }
+    if let Some(limited) = rate_limited(turn, error, status, result.is_error) {
+        let resets_at = limited.and_then(|limit| limit.resets_at_s).map(|s| Wall(s * 1000));
+        return Outcome::RateLimited { resets_at, words: words() };
+    }
+    if !result.is_error {
+        return not_an_error(result, turn);
+    }
+    failed(result, error, status, reason, context, words())
+}
+
+fn rate_limited<'a>(
+    turn: &'a TurnFacts,
+    error: &ErrorLine,
+    status: Option<u16>,
+    is_error: bool,
+) -> Option<Option<&'a RateLimit>> {
+    let limit = turn.rate_limit.as_ref();
+    let said = error.api_error.as_deref() == Some("usage_limit_reached") || status == Some(429);
+    ((is_error && said) || limit.is_some()).then_some(limit)
+}
+
+fn not_an_error(result: &TurnResult, turn: &TurnFacts) -> Outcome {
+    match result.stop_reason.as_deref() {
+        Some("pause_turn") => return Outcome::Unfinished,
+        Some("refusal") => return Outcome::ApiError { words: text_or(result, "The model refused.") },
+        Some(_) | None => {}
+    }
+    let blank = result.text.trim().is_empty();
+    if blank && !turn.delivered() { Outcome::Dropped } else { Outcome::Text }
+}
+
+fn failed(
+    result: &TurnResult,
+    error: &ErrorLine,
+    status: Option<u16>,
+    reason: Option<&str>,
+    context: Context,
+    words: String,
+) -> Outcome {
+    let coarse = error.error.as_deref();
+    let fine = error.api_error.as_deref();
+    // rule: RA-08
+    if coarse == Some("billing_error") || is_out_of_credit(status, &words) {
+        return Outcome::KnownTerminal { stop: StopReason::Billing, words };
+    }
+    if status == Some(401) || (coarse == Some("authentication_failed") && status.is_none()) {
+        return if context.api_key {
+            Outcome::KnownTerminal { stop: StopReason::InvalidKey, words }
+        } else {
+            Outcome::AuthRequired { words }
+        };
+    }
+    match reason {
+        Some("rapid_refill_breaker" | "blocking_limit") => return Outcome::OutOfRoomGiveUp { words },
+        Some("prompt_too_long") => return Outcome::OutOfRoom { words },
+        Some("image_error" | "max_turns" | "budget_exhausted") => return Outcome::ApiError { words },
+        Some("completed") if result.subtype == "error_during_execution" => {
+            return Outcome::Aborted { words };
+        }
+        Some(_) | None => {}
+    }
+    let too_long = coarse == Some("max_output_tokens") || fine == Some("max_output_tokens");
+    if too_long && error.cut.as_deref() == Some("context_window") {
+        return Outcome::OutOfRoom { words };
+    }
+    if too_long {
+        return Outcome::Unfinished;
+    }
+    if result.stop_reason.as_deref() == Some("refusal") {
+        return Outcome::ApiError { words };
+    }
+    let transient = match status {
+        Some(status) => status >= 500,
+        None => {
+            coarse == Some("server_error")
+                || matches!(fine, Some("connection_failed" | "stream_idle_timeout"))
+        }
+    };
+    if transient { Outcome::Aborted { words } } else { Outcome::ApiError { words } }
+}
+
+/// The API says "out of credit" as an ordinary 400; its fixed text is part of the one table (OD-21).
+fn is_out_of_credit(status: Option<u16>, words: &str) -> bool {
+    status == Some(400) && words.contains("Credit balance is too low")
+}
+
+fn words_of(result: &TurnResult, error: &ErrorLine) -> String {
+    let first = [result.text.as_str(), error.text.as_str()]
+        .into_iter()
+        .chain(result.errors.iter().map(String::as_str))
+        .map(str::trim)
+        .find(|text| !text.is_empty());
+    let fallback = result.startup_failure.as_deref().unwrap_or("The CLI gave no reason.");
+    shorten(first.unwrap_or(fallback))
+}
+
+fn text_or(result: &TurnResult, fallback: &str) -> String {
+    let text = result.text.trim();
+    shorten(if text.is_empty() { fallback } else { text })
+}
+
+/// Words from outside are kept to one line of at most 300 characters.
+pub fn shorten(text: &str) -> String {
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    if line.chars().count() <= 300 {
+        return line.to_string();
+    }
+    line.chars().take(299).chain(core::iter::once('…')).collect()
+}
