@@ -7,6 +7,7 @@ use crate::id::Uuid;
 use crate::ipc::LiveView;
 use crate::session::{OpenTurn, StopReason};
 use alloc::format;
+use alloc::string::String;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 use serde_json::json;
