@@ -352,6 +352,8 @@ pub struct ToolResult {
     pub text: String,
     /// Whether it is an error.
     pub failed: bool,
+    /// The person refused the call (`permission_decision` rejected by a user source).
+    pub denied: bool,
 }
 
 /// A task of the CLI.

@@ -1,0 +1,190 @@
+//! What the lines of the conversation itself mean: partial messages, finished blocks, the user's
+//! side. `None` is a line whose fields are not as expected.
+
+use super::meaning::small;
+use super::wire::{ApiEvent, ApiMessage, Block, Line, PermissionDecision, ToolUseResult};
+use super::{
+    AssistantLine, BlockStart, Content, Partial, PartialKind, StreamEvent, ToolResult, UserEcho,
+};
+use alloc::string::String;
+use alloc::vec::Vec;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// The sub-agent's call; output of the main thread has none.
+fn parent(line: &mut Line) -> Option<String> {
+    line.parent_tool_use_id
+        .0
+        .take()
+        .or_else(|| line.agent_id.0.take())
+}
+
+pub(super) fn partial(mut line: Line) -> Option<StreamEvent> {
+    let parent = parent(&mut line);
+    let event = line.event.0?;
+    let named = event
+        .message
+        .0
+        .as_ref()
+        .and_then(|message| message.id.0.clone());
+    Some(StreamEvent::Partial(Partial {
+        message: line.api_message_id.0.or(named),
+        parent,
+        abandoned: line
+            .abandoned_blocks
+            .0
+            .is_some_and(|value| !value.is_null()),
+        kind: partial_kind(event),
+    }))
+}
+
+fn partial_kind(event: ApiEvent) -> PartialKind {
+    let index = small(&event.index);
+    let delta = event.delta.0.unwrap_or_default();
+    match event.kind.text().as_str() {
+        "message_start" => PartialKind::MessageStart {
+            context_tokens: context_tokens(&event.message.0.unwrap_or_default()),
+        },
+        "content_block_start" => PartialKind::BlockStart {
+            index,
+            block: block_start(event.content_block.0.unwrap_or_default()),
+        },
+        "content_block_delta" => match delta.kind.text().as_str() {
+            "text_delta" => PartialKind::Text {
+                index,
+                text: delta.text.text(),
+            },
+            "thinking_delta" => PartialKind::Thinking {
+                index,
+                text: delta.thinking.text(),
+            },
+            "input_json_delta" => PartialKind::InputJson { index },
+            _ => PartialKind::Other,
+        },
+        "content_block_stop" => PartialKind::BlockStop { index },
+        "message_delta" => PartialKind::MessageDelta {
+            stop_reason: delta.stop_reason.0,
+        },
+        "message_stop" => PartialKind::MessageStop,
+        _ => PartialKind::Other,
+    }
+}
+
+fn block_start(block: Block) -> BlockStart {
+    match block.kind.text().as_str() {
+        "text" => BlockStart::Text,
+        "thinking" => BlockStart::Thinking,
+        "tool_use" => BlockStart::ToolUse {
+            id: block.id.text(),
+            name: block.name.text(),
+        },
+        _ => BlockStart::Other,
+    }
+}
+
+fn context_tokens(message: &ApiMessage) -> u64 {
+    message
+        .usage
+        .0
+        .as_ref()
+        .map(|usage| usage.context_tokens())
+        .unwrap_or_default()
+}
+
+/// Reads a JSON object; anything else is `None`.
+fn object<T: DeserializeOwned>(value: Value) -> Option<T> {
+    value
+        .is_object()
+        .then(|| T::deserialize(value).ok())
+        .flatten()
+}
+
+pub(super) fn assistant(mut line: Line) -> Option<StreamEvent> {
+    let parent = parent(&mut line);
+    let message: ApiMessage = object(line.message)?;
+    Some(StreamEvent::Assistant(AssistantLine {
+        uuid: line.uuid.0,
+        synthetic: message.model.0.as_deref() == Some("<synthetic>"),
+        parent,
+        context_tokens: context_tokens(&message),
+        message: message.id.text(),
+        content: message.content.0.into_iter().map(content).collect(),
+        stop_reason: message.stop_reason.0,
+        error: line.error.0,
+        api_error: line.api_error.0,
+        status: line.api_error_status.status(),
+        cut: line.api_error_params.0.and_then(|params| params.cut.0),
+        aborted: line.aborted.0 == Some(true),
+    }))
+}
+
+fn content(block: Block) -> Content {
+    match block.kind.text().as_str() {
+        "text" => Content::Text(block.text.text()),
+        "thinking" => Content::Thinking(block.thinking.text()),
+        "tool_use" => Content::ToolUse {
+            id: block.id.text(),
+            name: block.name.text(),
+            input: block.input,
+        },
+        _ => Content::Other,
+    }
+}
+
+pub(super) fn user(mut line: Line) -> Option<StreamEvent> {
+    let parent = parent(&mut line);
+    let message: ApiMessage = object(line.message)?;
+    let meta = line.tool_result_meta.0.unwrap_or_default();
+    // refused by the person, not by a mode or a rule
+    let denied = |call: &str| {
+        meta.iter().filter_map(|meta| meta.0.as_ref()).any(|meta| {
+            let by_user = |decision: &PermissionDecision| {
+                decision.decision.0.as_deref() == Some("reject")
+                    && decision
+                        .source
+                        .0
+                        .as_deref()
+                        .is_some_and(|source| source.starts_with("user"))
+            };
+            meta.id.0.as_deref() == Some(call)
+                && meta.permission_decision.0.as_ref().is_some_and(by_user)
+        })
+    };
+    let (mut texts, mut results) = (Vec::new(), Vec::new());
+    for block in message.content.0 {
+        match block.kind.0.as_deref() {
+            Some("text") => texts.push(block.text.text()),
+            Some("tool_result") => {
+                let tool_use = block.tool_use_id.text();
+                results.push(ToolResult {
+                    denied: denied(&tool_use),
+                    tool_use,
+                    failed: block.is_error.0 == Some(true),
+                    text: result_text(block.content.0),
+                });
+            }
+            Some(_) | None => {}
+        }
+    }
+    Some(StreamEvent::User(UserEcho {
+        uuid: line.uuid.0,
+        parent,
+        synthetic: line.is_synthetic.0 == Some(true),
+        replay: line.is_replay.0 == Some(true),
+        text: (!texts.is_empty()).then(|| texts.join("\n")),
+        results,
+        wakes_at_ms: object::<ToolUseResult>(line.tool_use_result)
+            .and_then(|result| result.scheduled_for.stamp().or(result.next_fire_at.stamp())),
+    }))
+}
+
+fn result_text(blocks: Vec<Block>) -> String {
+    let words = blocks
+        .into_iter()
+        .map(|block| match block.kind.0.as_deref() {
+            Some("text") => block.text.text(),
+            Some(other) => alloc::format!("[{other}]"),
+            None => String::new(),
+        });
+    words.collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,340 @@
+//! The CLI's lines as they are written: one flat struct with every field this app reads.
+//!
+//! Each field is [`Soft`]: a field that is absent, null or of another type than expected reads as
+//! `None` and spoils nothing else of its line. Fields that are not named here are skipped unread.
+
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+use crate::id::Uuid;
+
+/// A field that may be anything; `None` unless it is a `T`.
+#[derive(Debug)]
+pub(super) struct Soft<T>(pub(super) Option<T>);
+
+impl<T> Default for Soft<T> {
+    fn default() -> Self {
+        Soft(None)
+    }
+}
+
+impl<'de, T: DeserializeOwned> Deserialize<'de> for Soft<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Value::deserialize(deserializer)?;
+        Ok(Soft(T::deserialize(value).ok()))
+    }
+}
+
+impl Soft<f64> {
+    /// The number as a count: fractions are cut, negatives and nonsense are zero.
+    pub(super) fn count(&self) -> u64 {
+        self.0.unwrap_or_default() as u64
+    }
+
+    /// The number as an HTTP status.
+    pub(super) fn status(&self) -> Option<u16> {
+        self.0.map(|n| n as u16)
+    }
+
+    /// The number as a time stamp.
+    pub(super) fn stamp(&self) -> Option<i64> {
+        self.0.map(|n| n as i64)
+    }
+}
+
+impl Soft<String> {
+    /// The text, empty if there is none.
+    pub(super) fn text(self) -> String {
+        self.0.unwrap_or_default()
+    }
+}
+
+/// One line.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Line {
+    #[serde(rename = "type")]
+    pub(super) kind: Soft<String>,
+    pub(super) subtype: Soft<String>,
+    pub(super) uuid: Soft<Uuid>,
+    pub(super) session_id: Soft<Uuid>,
+    pub(super) parent_tool_use_id: Soft<String>,
+    pub(super) agent_id: Soft<String>,
+    /// An API message, or plain words on `system/permission_denied`.
+    pub(super) message: Value,
+    pub(super) content: Soft<String>,
+
+    pub(super) model: Soft<String>,
+    #[serde(rename = "permissionMode")]
+    pub(super) permission_mode: Soft<String>,
+    #[serde(rename = "apiKeySource")]
+    pub(super) api_key_source: Soft<String>,
+    pub(super) claude_code_version: Soft<String>,
+
+    pub(super) status: Soft<String>,
+    pub(super) compact_result: Soft<String>,
+    pub(super) compact_error: Soft<String>,
+    pub(super) compact_metadata: Soft<CompactMetadata>,
+    pub(super) state: Soft<String>,
+    pub(super) command_uuid: Soft<Uuid>,
+    pub(super) wakeup_source: Soft<String>,
+    pub(super) original_model: Soft<String>,
+    pub(super) fallback_model: Soft<String>,
+    pub(super) new_conversation_id: Soft<Uuid>,
+    pub(super) rate_limit_info: Soft<RateLimitInfo>,
+
+    pub(super) attempt: Soft<f64>,
+    pub(super) max_retries: Soft<f64>,
+    pub(super) retry_delay_ms: Soft<f64>,
+    pub(super) error_status: Soft<f64>,
+    pub(super) error: Soft<String>,
+
+    pub(super) tool_use_id: Soft<String>,
+    pub(super) tool_name: Soft<String>,
+    pub(super) elapsed_time_seconds: Soft<f64>,
+    pub(super) heartbeat: Soft<bool>,
+
+    pub(super) task_id: Soft<String>,
+    pub(super) task_type: Soft<String>,
+    pub(super) is_backgrounded: Soft<bool>,
+    pub(super) description: Soft<String>,
+    pub(super) summary: Soft<String>,
+    pub(super) patch: Soft<TaskPatch>,
+    pub(super) tasks: Soft<Vec<Soft<Task>>>,
+
+    pub(super) event: Soft<ApiEvent>,
+    pub(super) api_message_id: Soft<String>,
+    pub(super) abandoned_blocks: Soft<Value>,
+
+    pub(super) api_error: Soft<String>,
+    pub(super) api_error_status: Soft<f64>,
+    pub(super) api_error_params: Soft<ApiErrorParams>,
+    pub(super) aborted: Soft<bool>,
+
+    #[serde(rename = "isSynthetic")]
+    pub(super) is_synthetic: Soft<bool>,
+    #[serde(rename = "isReplay")]
+    pub(super) is_replay: Soft<bool>,
+    /// [`ToolUseResult`] for some tools, anything for the others.
+    pub(super) tool_use_result: Value,
+    pub(super) tool_result_meta: Soft<Vec<Soft<ToolResultMeta>>>,
+
+    pub(super) request_id: Soft<String>,
+    pub(super) request: Soft<Request>,
+    pub(super) response: Soft<Response>,
+
+    pub(super) is_error: Soft<bool>,
+    pub(super) terminal_reason: Soft<String>,
+    pub(super) stop_reason: Soft<String>,
+    pub(super) num_turns: Soft<f64>,
+    pub(super) result: Soft<String>,
+    pub(super) errors: Soft<Vec<Soft<String>>>,
+    pub(super) local_command: Soft<String>,
+    pub(super) startup_failure_reason: Soft<String>,
+    pub(super) user_message_uuid: Soft<Uuid>,
+    pub(super) user_message_uuids: Soft<Vec<Soft<Uuid>>>,
+    pub(super) total_cost_usd: Soft<f64>,
+    pub(super) duration_ms: Soft<f64>,
+    #[serde(rename = "modelUsage")]
+    pub(super) model_usage: Soft<BTreeMap<String, Soft<ModelUsage>>>,
+}
+
+/// `compact_metadata`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct CompactMetadata {
+    pub(super) trigger: Soft<String>,
+}
+
+/// `rate_limit_info`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct RateLimitInfo {
+    pub(super) status: Soft<String>,
+    pub(super) resets_at: Soft<f64>,
+    pub(super) rate_limit_type: Soft<String>,
+}
+
+/// `patch` of `task_updated`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct TaskPatch {
+    pub(super) status: Soft<String>,
+    pub(super) is_backgrounded: Soft<bool>,
+}
+
+/// One of `tasks`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Task {
+    pub(super) task_id: Soft<String>,
+    pub(super) task_type: Soft<String>,
+    pub(super) description: Soft<String>,
+}
+
+/// The API's own event inside a `stream_event`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ApiEvent {
+    #[serde(rename = "type")]
+    pub(super) kind: Soft<String>,
+    pub(super) index: Soft<f64>,
+    pub(super) message: Soft<ApiMessage>,
+    pub(super) content_block: Soft<Block>,
+    pub(super) delta: Soft<Delta>,
+}
+
+/// `delta` of an API event.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Delta {
+    #[serde(rename = "type")]
+    pub(super) kind: Soft<String>,
+    pub(super) text: Soft<String>,
+    pub(super) thinking: Soft<String>,
+    pub(super) stop_reason: Soft<String>,
+}
+
+/// A message of the API, or of the user.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ApiMessage {
+    pub(super) id: Soft<String>,
+    pub(super) model: Soft<String>,
+    pub(super) content: Blocks,
+    pub(super) usage: Soft<Usage>,
+    pub(super) stop_reason: Soft<String>,
+}
+
+/// `content`: plain text, or a list of blocks.
+#[derive(Debug, Default)]
+pub(super) struct Blocks(pub(super) Vec<Block>);
+
+impl<'de> Deserialize<'de> for Blocks {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Blocks(match Value::deserialize(deserializer)? {
+            Value::String(text) => alloc::vec![Block::text(text)],
+            Value::Array(items) => items.into_iter().map(Block::read).collect(),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => Vec::new(),
+        }))
+    }
+}
+
+/// A content block.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Block {
+    #[serde(rename = "type")]
+    pub(super) kind: Soft<String>,
+    pub(super) text: Soft<String>,
+    pub(super) thinking: Soft<String>,
+    pub(super) id: Soft<String>,
+    pub(super) name: Soft<String>,
+    pub(super) input: Value,
+    pub(super) tool_use_id: Soft<String>,
+    pub(super) is_error: Soft<bool>,
+    pub(super) content: Blocks,
+}
+
+impl Block {
+    fn text(text: String) -> Block {
+        Block {
+            kind: Soft(Some("text".into())),
+            text: Soft(Some(text)),
+            ..Block::default()
+        }
+    }
+
+    fn read(value: Value) -> Block {
+        match value {
+            Value::String(text) => Block::text(text),
+            other => Block::deserialize(other).unwrap_or_default(),
+        }
+    }
+}
+
+/// `usage` of a message.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Usage {
+    input_tokens: Soft<f64>,
+    cache_creation_input_tokens: Soft<f64>,
+    cache_read_input_tokens: Soft<f64>,
+}
+
+impl Usage {
+    /// All input tokens, both cache figures included.
+    pub(super) fn context_tokens(&self) -> u64 {
+        [
+            &self.input_tokens,
+            &self.cache_creation_input_tokens,
+            &self.cache_read_input_tokens,
+        ]
+        .into_iter()
+        .fold(0, |sum, tokens| sum.saturating_add(tokens.count()))
+    }
+}
+
+/// One entry of `modelUsage`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct ModelUsage {
+    pub(super) context_window: Soft<f64>,
+}
+
+/// `api_error_params`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ApiErrorParams {
+    pub(super) cut: Soft<String>,
+}
+
+/// `tool_use_result` of the tools that set an alarm.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct ToolUseResult {
+    pub(super) scheduled_for: Soft<f64>,
+    pub(super) next_fire_at: Soft<f64>,
+}
+
+/// One of `tool_result_meta`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ToolResultMeta {
+    pub(super) id: Soft<String>,
+    pub(super) permission_decision: Soft<PermissionDecision>,
+}
+
+/// Who decided about a tool call, and how.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct PermissionDecision {
+    pub(super) decision: Soft<String>,
+    pub(super) source: Soft<String>,
+}
+
+/// `request` of a `control_request`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Request {
+    pub(super) subtype: Soft<String>,
+    pub(super) tool_name: Soft<String>,
+    pub(super) tool_use_id: Soft<String>,
+    pub(super) input: Value,
+    pub(super) permission_suggestions: Soft<Vec<Value>>,
+    pub(super) description: Soft<String>,
+}
+
+/// `response` of a `control_response`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Response {
+    pub(super) subtype: Soft<String>,
+    pub(super) request_id: Soft<String>,
+    pub(super) response: Value,
+    pub(super) error: Soft<String>,
+}
