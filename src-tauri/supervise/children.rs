@@ -34,6 +34,16 @@ pub struct ProcessId {
     pub start_time: u64,
 }
 
+impl ProcessId {
+    /// The process that has this pid now. `None` if there is none, and where `/proc` is missing.
+    pub fn of(pid: u32) -> Option<ProcessId> {
+        table::stat(pid).map(|stat| ProcessId {
+            pid,
+            start_time: stat.start_time,
+        })
+    }
+}
+
 /// What every child of a session carries in its environment, and hands on to its tools.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Marker {

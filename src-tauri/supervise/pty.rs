@@ -4,21 +4,27 @@
 //! It never reads meaning into a byte, never restarts, and never ends a child by itself. When the
 //! app dies, the kernel hangs the terminal up and the child gets SIGHUP.
 
+mod error;
 mod workers;
+
+pub use error::{SpawnError, SpawnStep, WriteRefused};
 
 use super::children::ProcessId;
 use super::children::table;
+use error::{errno_in_words, exec_error};
 use portable_pty::{PtySize, native_pty_system};
 use rustix::process::{Pid, Signal as OsSignal};
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
-use std::ffi::OsString;
+use std::ffi::{CString, NulError, OsStr, OsString, c_char};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
+use std::ptr;
 use std::sync::mpsc::{SyncSender, TrySendError};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -90,54 +96,6 @@ impl From<ExitStatus> for Exit {
             signal: status.signal(),
         }
     }
-}
-
-/// Where a start failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SpawnStep {
-    /// No terminal could be had.
-    OpenPty,
-    /// The terminal could not be made raw.
-    RawMode,
-    /// The folder to run in is not there or not to be entered.
-    Folder,
-    /// Fork or exec.
-    Exec,
-    /// The process ran, but a thread for it could not be made; it was killed again.
-    Thread,
-}
-
-/// Why a start failed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct SpawnError {
-    /// The system's error number.
-    pub errno: Option<i32>,
-    /// Where it happened.
-    pub step: SpawnStep,
-    /// A sentence for a person, with the system's own words.
-    pub message: String,
-}
-
-impl SpawnError {
-    fn new(step: SpawnStep, what: &str, error: &io::Error) -> SpawnError {
-        SpawnError {
-            errno: error.raw_os_error(),
-            step,
-            message: format!("{what}: {error}"),
-        }
-    }
-}
-
-/// Why a message was not taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum WriteRefused {
-    /// Too many messages wait already.
-    #[error("too many messages wait for this process")]
-    Full,
-    /// stdin was closed, or the child is dead.
-    #[error("this process takes no more input")]
-    Closed,
 }
 
 /// The signals the app sends.
@@ -245,17 +203,16 @@ where
     S: Fn(ChildEvent) + Send + Clone + 'static,
 {
     let (master, slave) = open_raw_pty()?;
+    let image = Image::new(line).map_err(|error| exec_error(line, &error.into()))?;
+    // program, arguments and environment are the image's: the standard library would hand a program
+    // in an unknown format to /bin/sh instead of saying ENOEXEC
     let mut command = Command::new(&line.program);
-    command
-        .args(&line.args)
-        .env_clear()
-        .envs(line.env.iter().cloned())
-        .current_dir(&line.cwd);
+    command.env_clear().current_dir(&line.cwd);
     command
         .stdin(Stdio::piped())
         .stdout(slave)
         .stderr(Stdio::piped());
-    own_session(&mut command, true);
+    own_session(&mut command, Some(image));
     let process = command.spawn().map_err(|error| exec_error(line, &error))?;
     // it holds the last handle of the slave in this process: the end of output is seen without it
     drop(command);
@@ -268,7 +225,7 @@ where
 /// Gives the command a session of its own without any terminal, default signals, and no descriptor
 /// of the app but its three. For short helper programs.
 pub(super) fn detach(command: &mut Command) {
-    own_session(command, false);
+    own_session(command, None);
 }
 
 /// A pseudo-terminal: its master, and its slave already in raw mode, so that no byte is echoed,
@@ -334,29 +291,87 @@ fn duplicate(raw_fd: std::os::fd::RawFd) -> io::Result<OwnedFd> {
     unsafe { BorrowedFd::borrow_raw(raw_fd) }.try_clone_to_owned()
 }
 
-/// portable-pty says the error number only inside its message: `Os { code: 24, …`.
-fn errno_in_words(message: &str) -> Option<i32> {
-    let (_, rest) = message.split_once("code: ")?;
-    rest.split(|c: char| !c.is_ascii_digit())
-        .next()?
-        .parse()
-        .ok()
+/// What `execve` takes, made before the fork: between fork and exec nothing may be allocated.
+struct Image {
+    program: CString,
+    args: Strings,
+    env: Strings,
 }
 
-/// Makes the command lead a session of its own, with stdout as its terminal if `terminal`.
+/// A list of C strings that ends with a null pointer.
+struct Strings {
+    pointers: Vec<*const c_char>,
+    _owned: Vec<CString>,
+}
+
+#[expect(unsafe_code, reason = "raw pointers are not Send by themselves")]
+// SAFETY: the pointers lead into the heap buffers of `_owned`, which nothing changes or frees before
+unsafe impl Send for Strings {}
+
+#[expect(unsafe_code, reason = "raw pointers are not Sync by themselves")]
+// SAFETY: as for Send; they are only read
+unsafe impl Sync for Strings {}
+
+impl Strings {
+    fn new(owned: Vec<CString>) -> Strings {
+        let pointers = owned
+            .iter()
+            .map(|text| text.as_ptr())
+            .chain([ptr::null()])
+            .collect();
+        Strings {
+            pointers,
+            _owned: owned,
+        }
+    }
+}
+
+impl Image {
+    fn new(line: &LaunchLine) -> Result<Image, NulError> {
+        let text = |text: &OsStr| CString::new(text.as_bytes());
+        let program = text(line.program.as_os_str())?;
+        let mut args = vec![program.clone()];
+        for arg in &line.args {
+            args.push(text(arg)?);
+        }
+        let mut env = Vec::new();
+        for (name, value) in &line.env {
+            env.push(CString::new(
+                [name.as_bytes(), value.as_bytes()].join(&b'='),
+            )?);
+        }
+        Ok(Image {
+            program,
+            args: Strings::new(args),
+            env: Strings::new(env),
+        })
+    }
+
+    /// Returns only if it fails.
+    #[expect(unsafe_code, reason = "exec without a search and without a shell")]
+    fn run(&self) -> io::Error {
+        let (args, env) = (self.args.pointers.as_ptr(), self.env.pointers.as_ptr());
+        // SAFETY: both lists end with a null pointer and live as long as `self`
+        unsafe { libc::execve(self.program.as_ptr(), args, env) };
+        io::Error::last_os_error()
+    }
+}
+
+/// Makes the command lead a session of its own. With an image it gets stdout as its terminal and
+/// becomes the image.
 #[expect(
     unsafe_code,
     reason = "what happens between fork and exec has no safe interface"
 )]
-fn own_session(command: &mut Command, terminal: bool) {
+fn own_session(command: &mut Command, image: Option<Image>) {
     let prepare = move || {
         default_signals();
         rustix::process::setsid()?;
-        if terminal {
+        if image.is_some() {
             rustix::process::ioctl_tiocsctty(rustix::stdio::stdout())?;
         }
         close_the_rest_at_exec();
-        Ok(())
+        image.as_ref().map_or(Ok(()), |image| Err(image.run()))
     };
     // SAFETY: `prepare` makes system calls only: no allocation, no lock, no panic
     unsafe { command.pre_exec(prepare) };
@@ -405,27 +420,6 @@ fn close_the_rest_at_exec() {
         // SAFETY: changes flags of a descriptor only, and fails for those that are not open
         unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) };
     }
-}
-
-/// The system gives one number for "no such program" and "no such folder"; look which it was.
-fn exec_error(line: &LaunchLine, error: &io::Error) -> SpawnError {
-    let raw = error.raw_os_error();
-    let path_trouble = [libc::ENOENT, libc::EACCES, libc::ENOTDIR]
-        .map(Some)
-        .contains(&raw);
-    if path_trouble && !can_enter(&line.cwd) {
-        let what = format!("cannot enter the folder {}", line.cwd.display());
-        return SpawnError::new(SpawnStep::Folder, &what, error);
-    }
-    let what = format!("cannot start {}", line.program.display());
-    SpawnError::new(SpawnStep::Exec, &what, error)
-}
-
-/// `folder/.` can be looked up only if the folder may be searched.
-fn can_enter(folder: &Path) -> bool {
-    let mut inside = folder.as_os_str().to_os_string();
-    inside.push("/.");
-    std::fs::metadata(inside).is_ok_and(|found| found.is_dir())
 }
 
 impl Shared {

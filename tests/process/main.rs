@@ -1,3 +1,13 @@
-//! What needs a process: the bundled stand-in, and the supervisor on it. Nothing here starts the real CLI.
+//! The IO workers on real processes and real terminals, with small shell scripts as children.
+//!
+//! Nothing here is the real CLI. A wait has a bound only to make a hanging test fail; no assert
+//! depends on how long something took.
 
-mod fake_cli;
+mod death;
+mod launch;
+mod login;
+mod output;
+mod rig;
+mod stdin;
+mod stop;
+mod sweep;

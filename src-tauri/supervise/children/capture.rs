@@ -4,15 +4,13 @@
 use crate::supervise::clock::Deadline;
 use crate::supervise::pty;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::io::{self, ErrorKind, Read};
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::thread;
+use std::sync::mpsc::sync_channel;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
-
-/// How long a helper that has said everything may take to exit by itself.
-const EXIT_GRACE: Duration = Duration::from_millis(500);
-const EXIT_POLL: Duration = Duration::from_millis(5);
 
 /// The standard output of `command` up to its end, or up to where `complete` says that all is there
 /// (a helper may leave something behind that keeps the pipe open). `TimedOut` after `limit`,
@@ -29,11 +27,12 @@ pub(in crate::supervise) fn capture(
         .stderr(Stdio::null());
     pty::detach(&mut command);
     let mut helper = command.spawn()?;
+    let deadline = Deadline::after(limit);
     let read = match helper.stdout.take() {
-        Some(stdout) => read_within(stdout, &Deadline::after(limit), max_bytes, complete),
+        Some(stdout) => read_within(stdout, &deadline, max_bytes, complete),
         None => Err(ErrorKind::BrokenPipe.into()),
     };
-    end(&mut helper, read.is_ok());
+    end(&mut helper, read.is_ok(), &deadline);
     read
 }
 
@@ -50,7 +49,7 @@ fn read_within(
         match poll(&mut [PollFd::new(&stdout, PollFlags::IN)], Some(&left)) {
             Ok(0) => return Err(ErrorKind::TimedOut.into()),
             Ok(_) => {}
-            Err(rustix::io::Errno::INTR) => continue,
+            Err(Errno::INTR) => continue,
             Err(error) => return Err(error.into()),
         }
         match stdout.read(&mut piece)? {
@@ -64,19 +63,24 @@ fn read_within(
     Ok(all)
 }
 
-/// Reaps the helper; one that failed or lingers is killed with its group first. Its pid is free for
-/// others only after the reaping, so the group is its own.
-fn end(helper: &mut Child, well: bool) {
-    let deadline = Deadline::after(if well { EXIT_GRACE } else { Duration::ZERO });
-    loop {
-        match helper.try_wait() {
-            Ok(Some(_)) => return,
-            Ok(None) if !deadline.passed() => thread::sleep(EXIT_POLL),
-            Ok(None) | Err(_) => break,
-        }
+/// Reaps the helper; one that failed, or is not done when the time is over, is killed with its group
+/// first. Its number is free for others only after the reaping, so the group is its own.
+fn end(helper: &mut Child, well: bool, deadline: &Deadline) {
+    let Some(pid) = i32::try_from(helper.id()).ok().and_then(Pid::from_raw) else {
+        return;
+    };
+    let (sender, exited) = sync_channel(1);
+    let waiter = thread::Builder::new()
+        .name("helper-wait".to_string())
+        .spawn(move || {
+            let seen_not_reaped = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+            while let Err(Errno::INTR) = waitid(WaitId::Pid(pid), seen_not_reaped) {}
+            sender.send(()).ok();
+        });
+    if !well || waiter.is_err() || exited.recv_timeout(deadline.left()).is_err() {
+        kill_process_group(pid, Signal::KILL).ok();
     }
-    if let Some(group) = i32::try_from(helper.id()).ok().and_then(Pid::from_raw) {
-        kill_process_group(group, Signal::KILL).ok();
-    }
+    // it must not look at the number once that is free
+    waiter.map(JoinHandle::join).ok();
     helper.wait().ok();
 }

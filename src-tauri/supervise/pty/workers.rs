@@ -67,12 +67,15 @@ where
         })?;
         Ok(shared)
     })();
-    if started.is_err() {
-        if let Some(mut process) = lock(&slot).take() {
-            // an error means that it is dead already
-            process.kill().ok();
-            process.wait().ok();
-        }
+    let unwatched = if started.is_err() {
+        lock(&slot).take()
+    } else {
+        None
+    };
+    if let Some(mut process) = unwatched {
+        // an error means that it is dead already
+        process.kill().ok();
+        process.wait().ok();
     }
     started
 }
