@@ -110,13 +110,23 @@ fn add_pages(plan: &mut Plan, ui: &Path) -> Result<(), String> {
         return Ok(());
     }
     for font in fonts(&list) {
-        let source = modules.join(font);
-        let name = source
-            .file_name()
-            .ok_or_else(|| format!("ui/fonts.txt: `{font}` is no file"))?;
-        plan.insert(Path::new("fonts").join(name), source.clone());
+        add_font(plan, &modules.join(font))
+            .ok_or_else(|| format!("ui/fonts.txt: `{font}` is not PACKAGE/FOLDER/FILE"))?;
     }
     Ok(())
+}
+
+/// One font, and beside it the licence of its package, which asks to travel with it.
+fn add_font(plan: &mut Plan, source: &Path) -> Option<()> {
+    let folder = Path::new("fonts");
+    plan.insert(folder.join(source.file_name()?), source.to_path_buf());
+    let package = source.parent()?.parent()?;
+    let licence = package.join("LICENSE");
+    if licence.is_file() {
+        let name = format!("{}-LICENSE.txt", package.file_name()?.to_string_lossy());
+        plan.insert(folder.join(name), licence);
+    }
+    Some(())
 }
 
 /// The paths in `ui/fonts.txt`, relative to `ui/node_modules`; `#` starts a comment.
