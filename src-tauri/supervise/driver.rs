@@ -1,0 +1,285 @@
+//! The loop: one input at a time into the rules, the clock read once for each, what they say done
+//! before the next.
+//!
+//! It holds no rule. A panic inside a rule costs the state, not the app: the state is built anew from
+//! the rows, the same way as at a start.
+
+pub(super) mod inbox;
+
+use super::board::Board;
+use super::clock::Clock;
+use super::effects::{Effects, Ran};
+use super::listener::Outbox;
+use super::store::Lock;
+use inbox::{Inbox, Message};
+use omniscio_core::ipc::{AccountView, CliState, Event, IpcCode, LiveView, RowView};
+use omniscio_core::limits::Limits;
+use omniscio_core::settings::KillSwitches;
+use omniscio_core::supervisor::{Boot, Input, State, Step, step};
+use omniscio_core::time::{Day, Mono, Now, Wall};
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The loop looks at the clock at least this often, so that a sleep of the machine is noticed soon
+/// after it: a wait does not count the time of a sleep.
+const LOOK_UP_MS: u64 = 10_000;
+/// A wait that took this much longer than it was to take was a sleep of the machine, not a busy one.
+const SLEPT_MIN_MS: u64 = 5_000;
+/// So many rebuilt states within [`FAULT_SPAN_MS`] will not help any more: the app ends, and its next
+/// start finds the rows as they are.
+const FAULTS_MAX: usize = 8;
+const FAULT_SPAN_MS: u64 = 60_000;
+
+/// What does not change while the app runs.
+pub(super) struct Fixed {
+    pub(super) limits: Limits,
+    pub(super) switches: KillSwitches,
+    pub(super) accounts: Vec<AccountView>,
+    /// Each new state gets this plus its generation.
+    pub(super) seed: u64,
+}
+
+/// The loop and all it works with.
+pub(super) struct Driver {
+    state: State,
+    effects: Effects,
+    fixed: Fixed,
+    inbox: Arc<Inbox>,
+    outbox: Outbox,
+    board: Arc<Board>,
+    clock: Clock,
+    /// When states were rebuilt lately.
+    faults: Vec<Mono>,
+    /// The last input was a wake-up: one that changes nothing must not come again at once.
+    woke: bool,
+}
+
+impl Driver {
+    pub(super) fn new(
+        effects: Effects,
+        fixed: Fixed,
+        inbox: Arc<Inbox>,
+        outbox: Outbox,
+        board: Arc<Board>,
+    ) -> Driver {
+        Driver {
+            state: State::new(fixed.limits.clone()),
+            effects,
+            fixed,
+            inbox,
+            outbox,
+            board,
+            clock: Clock,
+            faults: Vec::new(),
+            woke: false,
+        }
+    }
+
+    /// Runs until the rules say that the app may end. `started` is called once the first rows are in.
+    /// The lock of the data folder is let go at the very end.
+    pub(super) fn run(mut self, started: impl FnOnce(), lock: Lock) {
+        let mut ran = self.boot(true);
+        started();
+        while ran != Ran::End {
+            ran = match ran {
+                Ran::Broken(why) => self.rebuild(&why),
+                Ran::On | Ran::End => match self.next() {
+                    Some(input) => self.turn(input),
+                    None => Ran::On,
+                },
+            };
+        }
+        tracing::info!("the loop ends");
+        self.inbox.close();
+        self.effects.end();
+        self.board
+            .fail_all(IpcCode::Quitting, "The app is quitting.");
+        drop(self.effects);
+        drop(lock);
+        self.board.end();
+        self.outbox.close();
+    }
+
+    /// One input through the rules, and what they say.
+    fn turn(&mut self, input: Input) -> Ran {
+        self.woke = matches!(input, Input::Wake);
+        let what = name(&input);
+        let now = self.now();
+        let state = &mut self.state;
+        // after a panic the state is thrown away
+        let step: Result<Step, _> = catch_unwind(AssertUnwindSafe(|| step(state, input, now)));
+        match step {
+            Ok(step) => self.effects.run(step, now.wall),
+            Err(panic) => Ran::Broken(format!("a rule panicked at {what}: {}", words(&*panic))),
+        }
+    }
+
+    /// Fills a new state from the rows.
+    fn boot(&mut self, first: bool) -> Ran {
+        let loaded = match self.effects.load() {
+            Ok(loaded) => loaded,
+            Err(ran) => return ran,
+        };
+        for words in &loaded.unreadable {
+            tracing::error!(
+                words,
+                "a row cannot be read: it is left as it is and not shown"
+            );
+        }
+        for row in loaded.rows.iter().filter(|row| !row.is_gone()) {
+            self.board.show(RowView {
+                row: row.clone(),
+                live: LiveView::default(),
+            });
+        }
+        self.board.set_settings(loaded.settings.clone());
+        let boot = Boot {
+            seed: self.fixed.seed.wrapping_add(self.effects.generation),
+            first,
+            rows: loaded.rows,
+            queues: loaded.queues,
+            block_counts: loaded.block_counts,
+            live: if first {
+                Vec::new()
+            } else {
+                self.effects.live()
+            },
+            settings: loaded.settings,
+            switches: self.fixed.switches,
+            accounts: self.fixed.accounts.clone(),
+        };
+        match self.turn(Input::Boot(Box::new(boot))) {
+            Ran::On => self.turn(Input::Cli {
+                found: path(&self.board.cli()),
+            }),
+            ran @ (Ran::End | Ran::Broken(_)) => ran,
+        }
+    }
+
+    /// Starts over from the rows, as after a restart of the app; the children are stopped first.
+    fn rebuild(&mut self, why: &str) -> Ran {
+        tracing::error!(why, "the state is rebuilt from the rows");
+        let now = self.now().mono;
+        self.faults.retain(|at| now.since(*at) < FAULT_SPAN_MS);
+        self.faults.push(now);
+        if self.faults.len() > FAULTS_MAX {
+            tracing::error!("it does not help: the app ends");
+            return Ran::End;
+        }
+        self.effects.generation += 1;
+        self.effects
+            .own
+            .retain(|message| !matches!(message, Message::Answer { .. }));
+        let message = "The app had to start over inside. Look at the session and try again.";
+        self.board.fail_all(IpcCode::Internal, message);
+        self.state = State::new(self.fixed.limits.clone());
+        self.boot(false)
+    }
+
+    /// The next input; `None` if there was nothing for the rules.
+    fn next(&mut self) -> Option<Input> {
+        if let Some(message) = self.effects.own.pop_front() {
+            return self.translate(message);
+        }
+        let before = self.now();
+        let wakeup = self.state.next_wakeup(before);
+        let due = wakeup.map_or(LOOK_UP_MS, |(at, _)| at.since(before.mono));
+        let limit = due.min(LOOK_UP_MS).max(u64::from(self.woke));
+        let message = self.inbox.next(Duration::from_millis(limit));
+        let after = self.now().mono;
+        let millis = after.since(before.mono.plus(limit));
+        if millis > SLEPT_MIN_MS {
+            self.effects.own.extend(message);
+            return Some(Input::Slept { millis });
+        }
+        match (message, wakeup) {
+            (Some(message), _) => self.translate(message),
+            (None, Some((at, why))) if after >= at => {
+                tracing::trace!(why, "wake");
+                Some(Input::Wake)
+            }
+            (None, _) => None,
+        }
+    }
+
+    fn translate(&mut self, message: Message) -> Option<Input> {
+        match message {
+            Message::Input(input) => {
+                if let Input::Exited {
+                    session, launch, ..
+                } = &input
+                {
+                    self.effects.exited(*session, *launch);
+                }
+                Some(input)
+            }
+            Message::Answer {
+                generation,
+                ask,
+                answer,
+            } => {
+                let current = generation == self.effects.generation;
+                current.then_some(Input::Answer { ask, answer })
+            }
+            Message::Launched {
+                session,
+                launch,
+                child,
+            } => Some(self.effects.launched(session, launch, child)),
+            Message::Cli(cli) => {
+                let found = path(&cli);
+                self.board.set_cli(cli.clone());
+                self.outbox.event(Event::Cli(cli));
+                Some(Input::Cli { found })
+            }
+        }
+    }
+
+    fn now(&self) -> Now {
+        let sample = self.clock.now();
+        Now {
+            wall: Wall(sample.wall_ms),
+            mono: Mono(sample.mono_ms),
+            day: Day(sample.local_day),
+        }
+    }
+}
+
+fn path(cli: &CliState) -> Option<String> {
+    match cli {
+        CliState::Found { path, .. } => Some(path.clone()),
+        CliState::Missing { .. } | CliState::Broken { .. } => None,
+    }
+}
+
+/// What a panic said.
+fn words(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_string());
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "without words".to_string())
+}
+
+/// The kind of an input, for the log: never what it holds.
+fn name(input: &Input) -> &'static str {
+    match input {
+        Input::Boot(_) => "boot",
+        Input::Wake => "wake",
+        Input::Slept { .. } => "slept",
+        Input::Spawned { .. } => "spawned",
+        Input::SpawnFailed { .. } => "spawn-failed",
+        Input::Stream { .. } => "stream",
+        Input::Chatter { .. } => "chatter",
+        Input::OutputEnded { .. } => "output-ended",
+        Input::Exited { .. } => "exited",
+        Input::Stopped { .. } => "stopped",
+        Input::WriteFailed { .. } => "write-failed",
+        Input::CommitRefused { .. } => "commit-refused",
+        Input::Answer { .. } => "answer",
+        Input::Load { .. } => "load",
+        Input::Window { .. } => "window",
+        Input::Cli { .. } => "cli",
+        Input::Command { .. } => "command",
+    }
+}

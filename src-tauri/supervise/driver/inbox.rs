@@ -1,0 +1,240 @@
+//! What waits for the loop: two bounded queues in front of one reader.
+//!
+//! What children and probes say waits in one queue; whoever adds to a full one waits, so that a busy
+//! loop slows the reading of the children (back-pressure). What a person wants waits in the other;
+//! a full one refuses, so that the window never hangs. Nothing is dropped while the loop runs, and
+//! nothing is understood here.
+
+use crate::supervise::clock::Deadline;
+use crate::supervise::pty::Child;
+use omniscio_core::id::SessionId;
+use omniscio_core::ipc::CliState;
+use omniscio_core::supervisor::{Answer, AskId, Input, LaunchId};
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// A line of a child is at most some MiB and usually a KiB: so many keep the loop busy for a while
+/// and memory small.
+const NEWS_MAX: usize = 1024;
+/// More clicks than a person makes while a slow disk holds the loop up.
+const COMMANDS_MAX: usize = 256;
+
+/// One thing for the loop.
+pub(in crate::supervise) enum Message {
+    /// For the rules as it is.
+    Input(Input),
+    /// The answer to a question that was asked in this generation of the state: after a caught
+    /// panic the numbers of questions begin anew.
+    Answer {
+        /// The generation.
+        generation: u64,
+        /// The question.
+        ask: AskId,
+        /// Its answer.
+        answer: Answer,
+    },
+    /// A start came to its end.
+    Launched {
+        /// Its session.
+        session: SessionId,
+        /// Its launch.
+        launch: LaunchId,
+        /// The child, or why there is none.
+        child: Result<Child, Failed>,
+    },
+    /// The CLI was looked for.
+    Cli(CliState),
+}
+
+/// A start that failed: the system's words and what to do, without secrets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::supervise) struct Failed {
+    /// The system's error number.
+    pub(in crate::supervise) errno: Option<i32>,
+    /// One or two sentences.
+    pub(in crate::supervise) words: String,
+}
+
+/// Why a command was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::supervise) enum Refused {
+    /// Too many wait.
+    Full,
+    /// The loop has ended.
+    Closed,
+}
+
+/// The two queues.
+#[derive(Default)]
+pub(in crate::supervise) struct Inbox {
+    queues: Mutex<Queues>,
+    /// Something came, or the app is to quit.
+    came: Condvar,
+    /// Something was taken.
+    taken: Condvar,
+}
+
+#[derive(Default)]
+struct Queues {
+    commands: VecDeque<Message>,
+    news: VecDeque<Message>,
+    closed: bool,
+    quit: bool,
+}
+
+impl Inbox {
+    /// Adds what a child or a probe says; waits while the queue is full. After the end of the loop
+    /// it is thrown away.
+    pub(in crate::supervise) fn push(&self, message: Message) {
+        let full = |queues: &mut Queues| queues.news.len() >= NEWS_MAX && !queues.closed;
+        let waited = self.taken.wait_while(self.lock(), full);
+        let mut queues = waited.unwrap_or_else(PoisonError::into_inner);
+        if !queues.closed {
+            queues.news.push_back(message);
+            self.came.notify_all();
+        }
+    }
+
+    /// Adds what a person wants; never waits.
+    pub(in crate::supervise) fn command(&self, message: Message) -> Result<(), Refused> {
+        let mut queues = self.lock();
+        if queues.closed {
+            return Err(Refused::Closed);
+        }
+        if queues.commands.len() >= COMMANDS_MAX {
+            return Err(Refused::Full);
+        }
+        queues.commands.push_back(message);
+        self.came.notify_all();
+        Ok(())
+    }
+
+    /// The next message, commands first; `None` if there is none within `limit`.
+    pub(in crate::supervise) fn next(&self, limit: Duration) -> Option<Message> {
+        let nothing = |queues: &mut Queues| queues.commands.is_empty() && queues.news.is_empty();
+        let waited = self.came.wait_timeout_while(self.lock(), limit, nothing);
+        let (mut queues, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let next = queues
+            .commands
+            .pop_front()
+            .or_else(|| queues.news.pop_front());
+        self.taken.notify_all();
+        next
+    }
+
+    /// Says that the app is to quit, also to a loop that waits for the disk.
+    pub(in crate::supervise) fn quit(&self) {
+        self.lock().quit = true;
+        self.came.notify_all();
+    }
+
+    /// Waits `limit`, or shorter if the app is to quit; tells whether it is.
+    pub(in crate::supervise) fn quits_within(&self, limit: Duration) -> bool {
+        let deadline = Deadline::after(limit);
+        let mut queues = self.lock();
+        while !queues.quit && !deadline.passed() {
+            let waited = self.came.wait_timeout(queues, deadline.left());
+            queues = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        queues.quit
+    }
+
+    /// The loop has ended: nobody waits any more.
+    pub(in crate::supervise) fn close(&self) {
+        let mut queues = self.lock();
+        queues.closed = true;
+        queues.commands.clear();
+        queues.news.clear();
+        self.taken.notify_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queues> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::mpsc::channel;
+    use std::thread;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    fn load(n: u16) -> Message {
+        Message::Input(Input::Load {
+            busy_permille: Some(n),
+        })
+    }
+
+    fn number(message: Option<Message>) -> Option<u16> {
+        match message {
+            Some(Message::Input(Input::Load { busy_permille })) => busy_permille,
+            Some(_) | None => None,
+        }
+    }
+
+    #[test]
+    fn commands_go_first_and_everything_keeps_its_order() {
+        let inbox = Inbox::default();
+        (0..3).for_each(|n| inbox.push(load(n)));
+        assert_eq!(inbox.command(Message::Input(Input::Wake)), Ok(()));
+        assert!(matches!(
+            inbox.next(LONG),
+            Some(Message::Input(Input::Wake))
+        ));
+        for n in 0..3 {
+            assert_eq!(number(inbox.next(LONG)), Some(n));
+        }
+        assert!(inbox.next(Duration::ZERO).is_none());
+    }
+
+    #[test]
+    fn a_full_queue_holds_news_up_and_refuses_commands() {
+        let inbox = Arc::new(Inbox::default());
+        let last = u16::try_from(NEWS_MAX).unwrap();
+        let (entered, came) = channel();
+        let writer = Arc::clone(&inbox);
+        let held = thread::spawn(move || {
+            for n in 0..=last {
+                writer.push(load(n));
+                entered.send(n).unwrap();
+            }
+        });
+        (0..last).for_each(|n| assert_eq!(came.recv().unwrap(), n));
+        assert!(came.try_recv().is_err(), "the one too many waits");
+        for n in 0..=last {
+            assert_eq!(number(inbox.next(LONG)), Some(n));
+        }
+        held.join().unwrap();
+
+        (0..COMMANDS_MAX).for_each(|_| inbox.command(Message::Input(Input::Wake)).unwrap());
+        assert_eq!(
+            inbox.command(Message::Input(Input::Wake)),
+            Err(Refused::Full)
+        );
+    }
+
+    #[test]
+    fn nobody_waits_for_a_closed_inbox() {
+        let inbox = Inbox::default();
+        (0..NEWS_MAX).for_each(|_| inbox.push(Message::Input(Input::Wake)));
+        inbox.close();
+        inbox.push(Message::Input(Input::Wake));
+        assert_eq!(
+            inbox.command(Message::Input(Input::Wake)),
+            Err(Refused::Closed)
+        );
+        assert!(inbox.next(Duration::ZERO).is_none());
+    }
+
+    #[test]
+    fn quitting_ends_a_wait_for_the_disk() {
+        let inbox = Inbox::default();
+        assert!(!inbox.quits_within(Duration::ZERO));
+        inbox.quit();
+        assert!(inbox.quits_within(LONG));
+    }
+}

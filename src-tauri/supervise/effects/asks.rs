@@ -1,0 +1,139 @@
+//! Answers the rules' questions about the world outside, each on a thread of its own where looking
+//! may take long.
+
+use super::ground::Ground;
+use super::launches::worker;
+use crate::supervise::driver::inbox::{Inbox, Message};
+use crate::supervise::probes::{self, FolderState};
+use omniscio_core::id::{CliSessionId, Uuid};
+use omniscio_core::supervisor::{Answer, AskId, TranscriptFacts};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// Questions that are looked at at once: some for every session that a person runs. One more is
+/// answered with a failure, which the rules ask again about.
+const LOOKING_MAX: usize = 64;
+
+/// A question to the file system.
+pub(super) enum Look {
+    Folder {
+        folder: String,
+    },
+    Transcript {
+        folder: String,
+        account: String,
+        cli_session: Option<CliSessionId>,
+        uuids: Vec<Uuid>,
+    },
+}
+
+/// The threads that look.
+pub(super) struct Asks {
+    ground: Arc<Ground>,
+    inbox: Arc<Inbox>,
+    looking: Arc<AtomicUsize>,
+}
+
+impl Asks {
+    pub(super) fn new(ground: Arc<Ground>, inbox: Arc<Inbox>) -> Asks {
+        Asks {
+            ground,
+            inbox,
+            looking: Arc::default(),
+        }
+    }
+
+    /// Looks; the answer follows. An answer that is there at once is given back.
+    pub(super) fn look(&self, generation: u64, ask: AskId, look: Look) -> Option<Answer> {
+        if self.looking.fetch_add(1, Ordering::Relaxed) >= LOOKING_MAX {
+            self.looking.fetch_sub(1, Ordering::Relaxed);
+            return Some(failed("too many questions at once"));
+        }
+        let (ground, inbox) = (Arc::clone(&self.ground), Arc::clone(&self.inbox));
+        let looking = Arc::clone(&self.looking);
+        let started = worker("look", move || {
+            let answer = answer(&ground, look);
+            looking.fetch_sub(1, Ordering::Relaxed);
+            inbox.push(Message::Answer {
+                generation,
+                ask,
+                answer,
+            });
+        });
+        let error = started.err()?;
+        self.looking.fetch_sub(1, Ordering::Relaxed);
+        Some(failed(&format!("no thread to look with: {error}")))
+    }
+}
+
+pub(super) fn failed(words: &str) -> Answer {
+    Answer::Failed {
+        words: words.to_string(),
+    }
+}
+
+fn answer(ground: &Ground, look: Look) -> Answer {
+    match look {
+        Look::Folder { folder } => Answer::Folder {
+            present: present(ground, &folder),
+        },
+        Look::Transcript {
+            folder,
+            account,
+            cli_session,
+            uuids,
+        } => {
+            let folder_present = present(ground, &folder);
+            match cli_session.map(|id| found(ground, &account, id, &uuids)) {
+                None => Answer::Transcript {
+                    folder_present,
+                    found: TranscriptFacts::default(),
+                },
+                Some(Ok(found)) => Answer::Transcript {
+                    folder_present,
+                    found,
+                },
+                Some(Err(words)) => failed(&words),
+            }
+        }
+    }
+}
+
+fn present(ground: &Ground, folder: &str) -> bool {
+    let limit = Duration::from_millis(ground.limits.folder_probe_ms);
+    match probes::folder_ok(Path::new(folder), limit) {
+        FolderState::Present => true,
+        FolderState::Missing(why) => {
+            tracing::info!(folder, why, "a project folder is missing");
+            false
+        }
+    }
+}
+
+fn found(
+    ground: &Ground,
+    account: &str,
+    id: CliSessionId,
+    uuids: &[Uuid],
+) -> Result<TranscriptFacts, String> {
+    let account = ground
+        .account(account)
+        .ok_or("the account is not set up any more")?;
+    let config = account
+        .config_folder(ground.home())
+        .ok_or("the home folder is not known")?;
+    let asked: Vec<String> = uuids.iter().map(Uuid::to_string).collect();
+    let facts =
+        probes::transcript(&config, &id.to_string(), &asked).map_err(|error| error.to_string())?;
+    let present = facts
+        .present
+        .iter()
+        .filter_map(|text| text.parse().ok())
+        .collect();
+    Ok(TranscriptFacts {
+        exists: facts.exists,
+        present,
+    })
+}

@@ -1,0 +1,254 @@
+//! The app's log: one JSON object a line, a file a day, readable by its owner only.
+//!
+//! No secret reaches a file: what looks like one is cut from every line as it is written. It never
+//! grows without bound: so many days are kept, and a day has a limit in bytes.
+
+use super::clock::Clock;
+use omniscio_core::time::Day;
+use std::borrow::Cow;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use tracing_subscriber::EnvFilter;
+
+/// Days whose files are kept.
+const DAYS_KEPT: usize = 14;
+/// A day's file may grow to this; the rest of the day is counted, not written.
+const DAY_MAX_BYTES: u64 = 32 * 1024 * 1024;
+/// Chooses what is logged, in the form of `tracing`'s filters; `info` without it.
+pub const FILTER_VARIABLE: &str = "OMNISCIO_LOG";
+const PREFIX: &str = "omniscio.";
+const SUFFIX: &str = ".log";
+/// What stands where a secret stood.
+const CUT: &str = "[cut]";
+/// A secret is longer than this; a shorter word after its mark is a word.
+const SECRET_MIN: usize = 8;
+
+/// Starts logging into `folder` (made with mode 0700 if it is not there). Once a process: a second
+/// call changes nothing.
+pub fn init(folder: &Path) -> io::Result<()> {
+    let writer = Mutex::new(DailyFile::open(folder, DAY_MAX_BYTES)?);
+    let filter =
+        EnvFilter::try_from_env(FILTER_VARIABLE).unwrap_or_else(|_| EnvFilter::new("info"));
+    let subscriber = tracing_subscriber::fmt()
+        .json()
+        .with_env_filter(filter)
+        .with_writer(writer)
+        .finish();
+    // an error means that somebody in this process logs already: a test, or the first call
+    tracing::subscriber::set_global_default(subscriber).ok();
+    Ok(())
+}
+
+/// The text without what looks like a secret: API keys (`sk-…`), bearer tokens, web tokens (`eyJ…`).
+pub fn redact(text: &str) -> Cow<'_, str> {
+    let mut out = String::new();
+    let mut done = 0;
+    while let Some((start, end)) = next_secret(text, done) {
+        out.push_str(&text[done..start]);
+        out.push_str(CUT);
+        done = end;
+    }
+    if done == 0 {
+        return Cow::Borrowed(text);
+    }
+    out.push_str(&text[done..]);
+    Cow::Owned(out)
+}
+
+/// Where the next secret stands.
+fn next_secret(text: &str, from: usize) -> Option<(usize, usize)> {
+    let word =
+        |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '~' | '+' | '/' | '=');
+    let mut at = from;
+    while let Some(begin) = text[at..].find(word).map(|skip| at + skip) {
+        let end = text[begin..]
+            .find(|c| !word(c))
+            .map_or(text.len(), |length| begin + length);
+        let before = text[from..begin].trim_end();
+        let bearer = before.get(before.len().saturating_sub(6)..);
+        if bearer.is_some_and(|word| word.eq_ignore_ascii_case("bearer"))
+            && end - begin > SECRET_MIN
+        {
+            return Some((begin, end));
+        }
+        // a key may stand after `NAME=` or inside a URL
+        let key = ["sk-", "eyJ"].iter().filter_map(|mark| {
+            let inside = text[begin..end].find(mark)?;
+            let alone = inside == 0 || !text.as_bytes()[begin + inside - 1].is_ascii_alphanumeric();
+            (alone && end - begin - inside > SECRET_MIN).then_some(begin + inside)
+        });
+        if let Some(start) = key.min() {
+            return Some((start, end));
+        }
+        at = end;
+    }
+    None
+}
+
+/// Writes each line to the file of its day.
+struct DailyFile {
+    folder: PathBuf,
+    day: i32,
+    file: File,
+    written: u64,
+    max_bytes: u64,
+}
+
+impl DailyFile {
+    fn open(folder: &Path, max_bytes: u64) -> io::Result<DailyFile> {
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)?;
+        let day = Clock.now().local_day;
+        let (file, written) = open_day(folder, day)?;
+        Ok(DailyFile {
+            folder: folder.to_path_buf(),
+            day,
+            file,
+            written,
+            max_bytes,
+        })
+    }
+
+    fn write_line(&mut self, line: &[u8], today: i32) -> io::Result<()> {
+        if today != self.day {
+            (self.file, self.written) = open_day(&self.folder, today)?;
+            self.day = today;
+        }
+        let text = String::from_utf8_lossy(line);
+        let clean = redact(&text);
+        let length = u64::try_from(clean.len()).unwrap_or(u64::MAX);
+        let before = self.written;
+        self.written = self.written.saturating_add(length);
+        if self.written <= self.max_bytes {
+            self.file.write_all(clean.as_bytes())
+        } else if before <= self.max_bytes {
+            self.file
+                .write_all(b"{\"message\":\"the log of this day is full\"}\n")
+        } else {
+            Ok(())
+        }
+    }
+}
+
+impl Write for DailyFile {
+    /// `tracing` writes each event with one call.
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let today = Clock.now().local_day;
+        self.write_line(line, today)?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// Opens a day's file and removes those of days long past.
+fn open_day(folder: &Path, day: i32) -> io::Result<(File, u64)> {
+    let path = folder.join(format!("{PREFIX}{}{SUFFIX}", Day(day).to_iso()));
+    let file = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .mode(0o600)
+        .open(path)?;
+    let written = file.metadata()?.len();
+    let names = fs::read_dir(folder)?
+        .flatten()
+        .map(|entry| entry.file_name());
+    let ours = |name: &String| name.starts_with(PREFIX) && name.ends_with(SUFFIX);
+    let mut days: Vec<String> = names
+        .filter_map(|name| name.into_string().ok())
+        .filter(ours)
+        .collect();
+    days.sort();
+    let old = days.len().saturating_sub(DAYS_KEPT);
+    for name in &days[..old] {
+        // one that cannot be removed is looked at again tomorrow
+        fs::remove_file(folder.join(name)).ok();
+    }
+    Ok((file, written))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn what_looks_like_a_secret_is_cut() {
+        for (text, clean) in [
+            ("key sk-ant-api03-abcdef_gh failed", "key [cut] failed"),
+            (
+                "ANTHROPIC_API_KEY=sk-ant-api03-x",
+                "ANTHROPIC_API_KEY=[cut]",
+            ),
+            (
+                "Authorization: Bearer abc.DEF-123456",
+                "Authorization: Bearer [cut]",
+            ),
+            (
+                "\"authorization\":\"bearer abcdefghi\"",
+                "\"authorization\":\"bearer [cut]\"",
+            ),
+            ("token eyJhbGciOi.eyJzdWIi.sig, next", "token [cut], next"),
+            ("sk-aaaaaaaaa and sk-bbbbbbbbb", "[cut] and [cut]"),
+            (
+                "a task-force risk-assessment",
+                "a task-force risk-assessment",
+            ),
+            (
+                "the bearer of news; sk-1; größe",
+                "the bearer of news; sk-1; größe",
+            ),
+            ("", ""),
+        ] {
+            assert_eq!(redact(text), clean);
+        }
+    }
+
+    #[test]
+    fn a_day_has_its_file_and_old_days_go() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("logs");
+        let mut log = DailyFile::open(&folder, 1_000).unwrap();
+        for day in 0..20 {
+            log.write_line(b"{\"key\":\"sk-ant-0123456789\"}\n", day)
+                .unwrap();
+        }
+        let mut names: Vec<_> = fs::read_dir(&folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .collect();
+        names.sort();
+        assert_eq!(names.len(), DAYS_KEPT);
+        let last = folder.join("omniscio.1970-01-20.log");
+        assert_eq!(fs::read_to_string(&last).unwrap(), "{\"key\":\"[cut]\"}\n");
+        assert_eq!(
+            fs::metadata(&last).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
+        assert_eq!(
+            fs::metadata(&folder).unwrap().permissions().mode() & 0o777,
+            0o700
+        );
+    }
+
+    #[test]
+    fn a_full_day_says_so_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut log = DailyFile::open(dir.path(), 10).unwrap();
+        for _ in 0..5 {
+            log.write_line(b"12345678\n", 3).unwrap();
+        }
+        let text = fs::read_to_string(dir.path().join("omniscio.1970-01-04.log")).unwrap();
+        assert_eq!(
+            text,
+            "12345678\n{\"message\":\"the log of this day is full\"}\n"
+        );
+    }
+}
