@@ -58,7 +58,12 @@ pub const NOTE_FOLDER_MISSING: &str =
     "Project folder is missing — recovery is paused and resumes by itself when the folder is back.";
 /// Hidden row: a settle was classified as cut off (FM-10).
 pub const NOTE_INTERRUPTED: &str = "The turn was interrupted before completing — retrying.";
-/// Line: an empty turn that nobody recovers.
+/// Note: the same while recovery is switched off.
+pub const NOTE_STOPPED_BEFORE_ANSWER: &str = "The model stopped before writing an answer.";
+/// A conversation that the CLI lost goes on in a new one.
+pub const NOTE_CONVERSATION_GONE: &str =
+    "The CLI no longer has this conversation. It goes on in a new one, with a summary from here.";
+/// A turn ended with nothing and no recovery handles it.
 pub const NOTE_NO_RESPONSE: &str = "This turn ended without a response";
 /// Note: the first transient launch failure of an episode.
 pub const NOTE_LAUNCH_HICCUP: &str =

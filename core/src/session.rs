@@ -236,6 +236,8 @@ pub struct ReplayMemory {
     pub calls: Vec<ToolCall>,
     /// An earlier message was taken over unanswered: only a plain fork keeps it.
     pub carries_unanswered: bool,
+    /// A `result` has named the message.
+    pub answered: bool,
 }
 
 impl ReplayMemory {
@@ -352,6 +354,8 @@ pub struct SessionRow {
     pub card: Option<Card>,
     /// The system's or the API's own words, or what the row says of its state, without secrets.
     pub words: Option<String>,
+    /// When the usage limit resets, if the stream said so.
+    pub resets_at: Option<Wall>,
     /// First sentence of the last answer.
     pub answer_line: Option<String>,
     /// Something the person has not seen.
@@ -408,6 +412,7 @@ impl SessionRow {
             abort_cause: None,
             card: None,
             words: None,
+            resets_at: None,
             answer_line: None,
             unread: false,
             cost_microdollars: 0,

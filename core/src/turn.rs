@@ -300,6 +300,8 @@ impl TurnFacts {
         if line.error.is_none() && line.api_error.is_none() && line.status.is_none() {
             return;
         }
+        // the message is cut off here; the turn may go on: a tool that stood complete already runs
+        self.phase = MessagePhase::Ended;
         let text = line.content.iter().find_map(|content| match content {
             Content::Text(text) => Some(text.clone()),
             Content::Thinking(_) | Content::ToolUse { .. } | Content::Other => None,

@@ -128,7 +128,7 @@ fn own_uuid(row: &SessionRow, message: MessageId) -> Uuid {
 }
 
 /// Started calls whose result never came, in words for the hand-over.
-fn unknown_calls(row: &SessionRow) -> Vec<alloc::string::String> {
+pub fn unknown_calls(row: &SessionRow) -> Vec<alloc::string::String> {
     row.replay
         .calls
         .iter()

@@ -1,0 +1,99 @@
+//! The start: the state is built from the rows, and crash recovery decides once about each (CR-01).
+
+use super::live::{Child, Live, Session};
+use super::surface::Boot;
+use super::{Cx, State};
+use crate::id::{Rng, SessionId};
+use crate::recovery::crash::{self, CrashVerdict};
+use crate::session::{PendingAction, Status};
+use crate::settings::Policy;
+use crate::verdict::Actor;
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+
+impl State {
+    pub(super) fn boot(&mut self, cx: &mut Cx, boot: Boot) {
+        self.rng = Rng::new(boot.seed);
+        self.policy = Policy { settings: boot.settings, switches: boot.switches };
+        self.accounts = boot.accounts;
+        self.asks.clear();
+        let mut queues: BTreeMap<SessionId, _> = boot.queues.into_iter().collect();
+        let blocks: BTreeMap<SessionId, u64> = boot.block_counts.into_iter().collect();
+        self.sessions = boot
+            .rows
+            .into_iter()
+            .map(|row| {
+                let id = row.id;
+                let queue: VecDeque<_> = queues.remove(&id).unwrap_or_default().into();
+                let last = blocks.get(&id).copied().unwrap_or_default();
+                let since = row.turn_since.unwrap_or(row.status_changed_at);
+                (id, Session { row, live: Live::new(last, queue, since) })
+            })
+            .collect();
+        // children of a state that was lost to a panic are stopped before anything is launched
+        for (id, launch) in boot.live {
+            self.last_launch = self.last_launch.max(launch.0);
+            if let Some(session) = self.session(id) {
+                session.live.child = Child::Up { launch };
+                self.stop_child(cx, id);
+            }
+        }
+        // rule: SC-02
+        self.scan.next_at = cx.now.mono.plus(self.limits.scan_boot_delay_ms);
+        self.scan.open = None;
+        self.pulse_at = cx.now.mono.plus(self.limits.pulse_ms);
+        let ids: Vec<SessionId> = self.sessions.keys().copied().collect();
+        for id in ids {
+            self.recover(cx, id);
+            cx.touched.insert(id);
+        }
+    }
+
+    fn recover(&mut self, cx: &mut Cx, id: SessionId) {
+        let Some(session) = self.sessions.get(&id) else { return };
+        let queued = !session.live.queue.is_empty();
+        let verdict = crash::decide(&session.row, queued, &self.limits, cx.now);
+        match verdict {
+            CrashVerdict::LeaveAlone => {
+                self.change(cx, id, Actor::CrashRecovery, "closed", |row| {
+                    row.turn = None;
+                    row.child = None;
+                    if let Some(card) = &mut row.card {
+                        card.orphaned = true;
+                    }
+                });
+            }
+            CrashVerdict::KeepCard => {
+                let pending = self.sessions.get(&id).and_then(|session| session.row.pending);
+                let to = (Status::NeedsYou, pending);
+                self.enter(cx, id, Actor::CrashRecovery, "the card stays", to, |row| {
+                    row.turn = None;
+                    row.child = None;
+                    if let Some(card) = &mut row.card {
+                        card.orphaned = true;
+                    }
+                });
+            }
+            CrashVerdict::Resume { not_before } => {
+                let to = (Status::Starting, None);
+                self.enter(cx, id, Actor::CrashRecovery, "crash-resume", to, |row| {
+                    row.child = None;
+                    row.card = None;
+                });
+                let wait = not_before.map_or(0, |until| until.since(cx.now.wall).max(0));
+                let due = cx.now.mono.plus(u64::try_from(wait).unwrap_or_default());
+                if let Some(session) = self.session(id) {
+                    session.live.resume_due = Some(due);
+                }
+            }
+            CrashVerdict::Suspend => {
+                let to = (Status::Paused, Some(PendingAction::AppRestartSuspended));
+                self.enter(cx, id, Actor::CrashRecovery, "nothing to resume", to, |row| {
+                    row.turn = None;
+                    row.child = None;
+                    row.card = None;
+                });
+            }
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! What is known of a session only as long as the app lives: its child, its open turn, its timers.
+
+use super::surface::{AskId, LaunchId};
+use crate::card::Card;
+use crate::id::MessageId;
+use crate::ipc::{Activity, LiveView};
+use crate::launch::Conversation;
+use crate::message::{Queued, UserLine};
+use crate::session::SessionRow;
+use crate::time::{Mono, Wall};
+use crate::transcript::Builder;
+use crate::turn::TurnFacts;
+use crate::turn_end::Frozen;
+use crate::verdict::{Decision, Source};
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::string::String;
+
+/// How many decisions of a session are kept for `explain`.
+const DECISIONS_MAX: usize = 32;
+
+/// The one child of a session, or its absence (RP-08).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Child {
+    /// None lives.
+    None,
+    /// A spawn was asked for and not yet answered.
+    Spawning {
+        launch: LaunchId,
+    },
+    /// It runs and has not yet answered the handshake.
+    Handshaking {
+        launch: LaunchId,
+        request: String,
+        deadline: Mono,
+    },
+    /// It takes messages.
+    Up {
+        launch: LaunchId,
+    },
+    /// The stop recipe runs; nothing is spawned before it is done (RP-01).
+    Stopping {
+        launch: LaunchId,
+        deadline: Mono,
+    },
+}
+
+impl Child {
+    pub(super) fn launch(&self) -> Option<LaunchId> {
+        match self {
+            Child::None => None,
+            Child::Spawning { launch }
+            | Child::Handshaking { launch, .. }
+            | Child::Up { launch }
+            | Child::Stopping { launch, .. } => Some(*launch),
+        }
+    }
+
+    pub(super) fn is_up(&self) -> bool {
+        match self {
+            Child::Up { .. } => true,
+            Child::None
+            | Child::Spawning { .. }
+            | Child::Handshaking { .. }
+            | Child::Stopping { .. } => false,
+        }
+    }
+}
+
+/// What a launch is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// The first message of the queue.
+    Queue {
+        /// The text that goes before it, when the conversation was lost.
+        handover: Option<String>,
+    },
+    /// A replay of the last operator message, or its continuation.
+    Replay {
+        source: Source,
+        line: UserLine,
+    },
+    /// A bare resume: nothing is sent (Retry on a row with nothing to replay).
+    Bare,
+}
+
+/// A launch that is under way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Delivery {
+    pub conversation: Conversation,
+    pub purpose: Purpose,
+    /// Starts that hung so far.
+    pub hung: u8,
+}
+
+/// The operator's Stop or Send now, until the result or the deadline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct StopAsked {
+    pub deadline: Mono,
+    /// The queue goes on at once (Send now).
+    pub send_now: bool,
+}
+
+/// A turn whose end is being decided.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct PendingEnd {
+    pub frozen: Frozen,
+    pub result: Box<crate::stream::TurnResult>,
+    pub ask: AskId,
+    pub deadline: Mono,
+}
+
+/// The live part of a session.
+#[derive(Debug)]
+pub(super) struct Live {
+    pub child: Child,
+    pub delivery: Option<Delivery>,
+    /// The question that stands before a launch.
+    pub asking: Option<AskId>,
+    /// The scan's question about this row: holds nobody else up.
+    pub probing: Option<AskId>,
+    pub turn: Option<TurnFacts>,
+    pub ending: Option<PendingEnd>,
+    pub builder: Builder,
+    pub queue: VecDeque<Queued>,
+    pub stop_asked: Option<StopAsked>,
+    /// The output ended; the exit must follow before this.
+    pub eof_deadline: Option<Mono>,
+    /// Crash recovery brings the session back at this time.
+    pub resume_due: Option<Mono>,
+    /// The row before a local command was written.
+    pub before_local: Option<Box<SessionRow>>,
+    /// The child was launched on an existing conversation and no turn of it has ended.
+    pub fresh_resume: bool,
+    pub chatter: VecDeque<String>,
+    /// Requests of the agent that came while a card was open.
+    pub cards_waiting: VecDeque<Card>,
+    /// What the CLI had counted when this child's first turn began.
+    pub cost_base: u64,
+    pub cost_child: u64,
+    pub folder_missing: bool,
+    pub context_window: Option<u64>,
+    pub model: Option<String>,
+    pub background: u32,
+    pub activity: Activity,
+    pub activity_since: Wall,
+    pub decisions: VecDeque<Decision>,
+}
+
+impl Live {
+    pub(super) fn new(last_block: u64, queue: VecDeque<Queued>, since: Wall) -> Self {
+        Live {
+            child: Child::None,
+            delivery: None,
+            asking: None,
+            probing: None,
+            turn: None,
+            ending: None,
+            builder: Builder::new(last_block),
+            queue,
+            stop_asked: None,
+            eof_deadline: None,
+            resume_due: None,
+            before_local: None,
+            fresh_resume: false,
+            chatter: VecDeque::new(),
+            cards_waiting: VecDeque::new(),
+            cost_base: 0,
+            cost_child: 0,
+            folder_missing: false,
+            context_window: None,
+            model: None,
+            background: 0,
+            activity: Activity::Working,
+            activity_since: since,
+            decisions: VecDeque::new(),
+        }
+    }
+
+    /// Something is under way that a new message must wait for.
+    pub(super) fn busy(&self) -> bool {
+        self.turn.is_some() || self.ending.is_some() || self.delivery.is_some()
+    }
+
+    /// A restart was begun and has not ended: further clicks are merged (RT-19).
+    pub(super) fn restart_under_way(&self) -> bool {
+        self.asking.is_some() || self.delivery.is_some() || self.resume_due.is_some()
+    }
+
+    /// No launch is under way any more, nor asked about: its late answers are ignored.
+    pub(super) fn forget_launch(&mut self) {
+        self.delivery = None;
+        self.asking = None;
+        self.probing = None;
+        self.resume_due = None;
+    }
+
+    pub(super) fn remember(&mut self, decision: Decision) {
+        if self.decisions.back().is_some_and(|last| {
+            last.actor == decision.actor && last.text == decision.text
+        }) {
+            self.decisions.pop_back();
+        }
+        if self.decisions.len() >= DECISIONS_MAX {
+            self.decisions.pop_front();
+        }
+        self.decisions.push_back(decision);
+    }
+
+    pub(super) fn take_queued(&mut self, id: MessageId) -> Option<Queued> {
+        let at = self.queue.iter().position(|queued| queued.id == id)?;
+        self.queue.remove(at)
+    }
+
+    pub(super) fn view(&self) -> LiveView {
+        LiveView {
+            activity: self.activity.clone(),
+            activity_since: self.activity_since,
+            child: self.child != Child::None,
+            queue: self.queue.iter().cloned().collect(),
+            folder_missing: self.folder_missing,
+            restart_under_way: self.restart_under_way(),
+            context_tokens: self.turn.as_ref().and_then(|turn| turn.context_tokens),
+            context_window: self.context_window,
+            model: self.model.clone(),
+            background: self.background,
+        }
+    }
+}
+
+/// One session of the state.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub row: SessionRow,
+    pub live: Live,
+}

@@ -1,0 +1,312 @@
+//! Messages on their way to the child. The app queues, not the CLI, and every line is stored
+//! as sent before its bytes are written.
+
+use super::live::{Delivery, Purpose, StopAsked};
+use super::surface::{Act, Control, Write};
+use super::{Cx, State};
+use crate::block::BlockKind;
+use crate::id::{MessageId, SessionId, Uuid};
+use crate::message::{LineText, Message, MessageState, Origin, Queued, UserLine, is_local_command};
+use crate::prompt;
+use crate::session::{OpenTurn, PendingAction, ReplayMemory, SessionRow, Status};
+use crate::turn::TurnFacts;
+use crate::verdict::{Actor, Source};
+use alloc::boxed::Box;
+use alloc::string::{String, ToString};
+use alloc::vec;
+use alloc::vec::Vec;
+
+impl State {
+    /// Stores a message and puts it into the queue: at its end while something is under way, before
+    /// what is held otherwise.
+    pub(super) fn enqueue(
+        &mut self,
+        cx: &mut Cx,
+        id: SessionId,
+        origin: Origin,
+        text: String,
+        first: bool,
+    ) -> MessageId {
+        let message = self.rng.uuid();
+        let queued = Queued {
+            id: message,
+            origin,
+            local_command: is_local_command(&text),
+            preview: preview(&text),
+        };
+        cx.write(Write::Message(Message {
+            id: message,
+            session: id,
+            origin,
+            text,
+            created_at: cx.now.wall,
+            state: MessageState::Queued,
+        }));
+        if let Some(session) = self.session(id) {
+            if first {
+                session.live.queue.push_front(queued);
+            } else {
+                session.live.queue.push_back(queued);
+            }
+        }
+        cx.touched.insert(id);
+        message
+    }
+
+    /// Sends the first message of the queue: at once if the child takes messages, else by a launch.
+    pub(super) fn send_next(&mut self, cx: &mut Cx, id: SessionId) {
+        if self.quitting {
+            return;
+        }
+        let Some(session) = self.session(id) else { return };
+        if session.live.queue.is_empty() || session.live.busy() {
+            return;
+        }
+        // a question that stood before another launch is overtaken by the message
+        session.live.forget_launch();
+        if session.live.child.is_up() {
+            self.write_queued(cx, id, None);
+            return;
+        }
+        self.enter_starting(cx, id, "a message starts it");
+        self.ask_launch(cx, id, super::asks::LaunchFor::Queue);
+    }
+
+    fn enter_starting(&mut self, cx: &mut Cx, id: SessionId, reason: &str) {
+        // rule: RF-07
+        self.enter(cx, id, Actor::User, reason, (Status::Starting, None), |row| {
+            row.card = None;
+            row.words = None;
+            row.hide_since = None;
+            row.intent_running = true;
+            row.turn = None;
+        });
+    }
+
+    /// Writes the first message of the queue to a child that takes messages.
+    pub(super) fn write_queued(&mut self, cx: &mut Cx, id: SessionId, handover: Option<String>) {
+        let Some(session) = self.session(id) else { return };
+        let Some(queued) = session.live.queue.pop_front() else { return };
+        let text = match handover {
+            Some(handover) => LineText::HandoverThen { handover, message: queued.id },
+            None => LineText::Of(queued.id),
+        };
+        let line = UserLine { uuid: queued.id, origin: queued.origin, text };
+        if queued.local_command {
+            session.live.before_local = Some(Box::new(session.row.clone()));
+        }
+        cx.write(Write::MessageState { id: queued.id, state: MessageState::Sent });
+        self.open_turn(cx, id, Some(&line), None, queued.local_command);
+        // the store fills the text in: the reducer does not hold it
+        let kind = BlockKind::Operator { message: queued.id, text: String::new() };
+        self.add_block(cx, id, kind);
+        self.write_line(cx, id, line);
+    }
+
+    /// Writes a replay: no second bubble, one hidden row (RP-12).
+    pub(super) fn write_replay(
+        &mut self,
+        cx: &mut Cx,
+        id: SessionId,
+        source: Source,
+        line: UserLine,
+    ) {
+        // rule: RP-06, RP-12
+        let text = match &line.text {
+            LineText::Own(text) => text.clone(),
+            LineText::Of(_) => "The last message was sent again.".to_string(),
+            LineText::HandoverThen { handover, .. } => handover.clone(),
+        };
+        self.open_turn(cx, id, Some(&line), Some(source), false);
+        self.add_hidden(cx, id, BlockKind::Auto { origin: Origin::Replay, text });
+        self.write_line(cx, id, line);
+    }
+
+    fn write_line(&mut self, cx: &mut Cx, id: SessionId, line: UserLine) {
+        let Some(session) = self.session(id) else { return };
+        let Some(launch) = session.live.child.launch() else { return };
+        cx.act(Act::Write { session: id, launch, line });
+    }
+
+    /// A turn begins: by a line of ours, or by itself (`line` is `None`).
+    pub(super) fn open_turn(
+        &mut self,
+        cx: &mut Cx,
+        id: SessionId,
+        line: Option<&UserLine>,
+        replay: Option<Source>,
+        local_command: bool,
+    ) {
+        let now = cx.now;
+        let number = self.sessions.get(&id).map_or(0, |session| session.row.turn_count + 1);
+        let origin = line.map(|line| line.origin);
+        let actor = match (origin, replay) {
+            (_, Some(_)) => Actor::AbortedScan,
+            (Some(origin), None) if origin.is_real_user() => Actor::User,
+            (Some(_), None) => Actor::App,
+            (None, None) => Actor::Stream,
+        };
+        let reason = match (origin, replay) {
+            (_, Some(source)) => source.as_str(),
+            (Some(_), None) => "message written",
+            (None, None) => "a turn began by itself",
+        };
+        self.enter(cx, id, actor, reason, (Status::Running, None), |row| {
+            row.turn_count = number;
+            row.turn = Some(OpenTurn { number, since: now.wall, replay, real_output: false });
+            // a hidden recovery goes on counting from the turn's own start
+            if replay.is_none() || row.turn_since.is_none() {
+                row.turn_since = Some(now.wall);
+            }
+            row.words = None;
+            row.card = None;
+            row.abort_cause = None;
+            if local_command {
+                return;
+            }
+            row.delivered = false;
+            if origin.is_some_and(Origin::is_real_user) {
+                // rule: CT-05
+                reset_budget(row);
+            }
+            remember(row, line, replay.is_some());
+        });
+        let Some(session) = self.session(id) else { return };
+        let mut turn = TurnFacts::new(number, origin, now.mono);
+        turn.local_command = local_command;
+        turn.sent.extend(line.map(|line| line.uuid));
+        session.live.turn = Some(turn);
+        session.live.activity_since = now.wall;
+        cx.touched.insert(id);
+    }
+
+    /// The operator's Stop or Send now: interrupt, and the recipe if no result comes.
+    pub(super) fn interrupt(&mut self, cx: &mut Cx, id: SessionId, send_now: bool) {
+        let request = self.mint_request();
+        let deadline = cx.now.mono.plus(self.limits.interrupt_grace_ms);
+        let Some(session) = self.session(id) else { return };
+        if let Some(asked) = &mut session.live.stop_asked {
+            asked.send_now |= send_now;
+            return;
+        }
+        session.live.stop_asked = Some(StopAsked { deadline, send_now });
+        let Some(launch) = session.live.child.launch() else { return };
+        cx.act(Act::Control { session: id, launch, control: Control::Interrupt { request } });
+    }
+
+    /// No result came after an interrupt: the child is stopped, the turn counts as stopped.
+    pub(super) fn interrupt_overdue(&mut self, cx: &mut Cx, id: SessionId) {
+        self.conclude_pending(cx, id);
+        let open = self.sessions.get(&id).is_some_and(|session| session.live.turn.is_some());
+        if open {
+            self.finish_stop(cx, id);
+            self.stop_child(cx, id);
+        }
+        self.send_after_stop(cx, id);
+    }
+
+    /// Closes an open turn as stopped by the person.
+    pub(super) fn finish_stop(&mut self, cx: &mut Cx, id: SessionId) {
+        let now = cx.now;
+        let Some(session) = self.session(id) else { return };
+        session.live.turn = None;
+        session.live.cards_waiting.clear();
+        let changes = session.live.builder.cut_off(now);
+        self.show(cx, id, changes);
+        let to = (Status::NeedsYou, Some(PendingAction::Stopped));
+        self.enter(cx, id, Actor::User, "stopped by the person", to, |row| {
+            row.turn = None;
+            row.card = None;
+            row.hide_since = None;
+            row.intent_running = false;
+            row.words = None;
+        });
+    }
+
+    /// After Send now the queue goes on; after Stop it waits for the person.
+    pub(super) fn send_after_stop(&mut self, cx: &mut Cx, id: SessionId) {
+        let Some(session) = self.session(id) else { return };
+        let asked = session.live.stop_asked.take();
+        if asked.is_some_and(|asked| asked.send_now) {
+            self.send_next(cx, id);
+        }
+    }
+
+    /// A launch for the queue, into this conversation.
+    pub(super) fn launch_queue(
+        &mut self,
+        cx: &mut Cx,
+        id: SessionId,
+        conversation: crate::launch::Conversation,
+        handover: Option<String>,
+    ) {
+        let purpose = Purpose::Queue { handover };
+        self.launch(cx, id, Delivery { conversation, purpose, hung: 0 });
+    }
+}
+
+/// The retry budget starts over: a real message of the person, or Retry (CT-05, CT-07).
+pub(super) fn reset_budget(row: &mut SessionRow) {
+    // rule: CT-05, CT-07
+    row.retry_attempts = 0;
+    row.retry_day = None;
+    row.stop_reason = None;
+    row.hide_since = None;
+}
+
+/// What a later replay must know of this line.
+fn remember(row: &mut SessionRow, line: Option<&UserLine>, replay: bool) {
+    let Some(line) = line else {
+        // a turn that began by itself has no operator message; an unanswered one stays remembered
+        if row.replay.answered || row.replay.message.is_none() {
+            row.replay = ReplayMemory::default();
+        }
+        return;
+    };
+    let memory = &mut row.replay;
+    if replay {
+        let under = match line.text {
+            LineText::Own(_) => &mut memory.continued_as,
+            LineText::Of(_) | LineText::HandoverThen { .. } => &mut memory.sent_as,
+        };
+        push_new(under, line.uuid);
+        return;
+    }
+    let message = match &line.text {
+        LineText::Of(message) | LineText::HandoverThen { message, .. } => Some(*message),
+        LineText::Own(_) => None,
+    };
+    if !line.origin.is_replayable() {
+        return;
+    }
+    let carries = memory.message.is_some() && !memory.answered && !memory.sent_as.is_empty();
+    let calls = if carries { core::mem::take(&mut memory.calls) } else { vec![] };
+    *memory = ReplayMemory {
+        message,
+        sent_as: vec![line.uuid],
+        continued_as: vec![],
+        calls,
+        carries_unanswered: carries,
+        answered: false,
+    };
+}
+
+fn push_new(list: &mut Vec<Uuid>, uuid: Uuid) {
+    if !list.contains(&uuid) {
+        list.push(uuid);
+    }
+}
+
+fn preview(text: &str) -> String {
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    prompt::cut_markers(line).chars().take(160).collect()
+}
+
+/// What a list calls a new session: the first line of its first message.
+pub(super) fn title_of(text: &str) -> String {
+    let line = preview(text);
+    if line.chars().count() <= 60 {
+        return line;
+    }
+    line.chars().take(59).chain(core::iter::once('…')).collect()
+}

@@ -1,0 +1,227 @@
+//! Deadlines. The state keeps them, the shell sleeps until the earliest; after every input whatever
+//! is due happens here, in a fixed order.
+
+use super::live::{Child, Live};
+use super::surface::AskId;
+use super::{Cx, State};
+use crate::id::SessionId;
+use crate::session::Status;
+use crate::time::{Mono, Now};
+use crate::verdict::{Actor, Source, Verdict};
+use crate::watchdog::silence;
+use alloc::format;
+use alloc::vec::Vec;
+
+/// What is due for one session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Due {
+    Handshake,
+    StopReport,
+    EndOfOutput,
+    Interrupt,
+    TurnEnd,
+    Silence,
+    Resume,
+    Blocks,
+}
+
+impl State {
+    /// When the state wants to be woken, and why. `None`: only an input changes anything.
+    pub fn next_wakeup(&self, _now: Now) -> Option<(Mono, &'static str)> {
+        let mut earliest: Option<(Mono, &'static str)> = None;
+        let mut offer = |at: Option<Mono>, why: &'static str| {
+            if let Some(at) = at.filter(|at| earliest.is_none_or(|(known, _)| *at < known)) {
+                earliest = Some((at, why));
+            }
+        };
+        if self.policy.aborted_response_recovery() && !self.quitting {
+            offer(Some(self.scan.next_at).filter(|at| *at < Mono(u64::MAX)), "scan");
+        }
+        offer(Some(self.pulse_at).filter(|at| *at < Mono(u64::MAX)), "pulse");
+        for asked in self.asks.values() {
+            offer(Some(asked.deadline), "question");
+        }
+        for session in self.sessions.values() {
+            for (at, due) in self.session_deadlines(&session.live) {
+                offer(Some(at), due.name());
+            }
+        }
+        earliest
+    }
+
+    fn session_deadlines(&self, live: &Live) -> impl Iterator<Item = (Mono, Due)> {
+        let child = match &live.child {
+            Child::Handshaking { deadline, .. } => Some((*deadline, Due::Handshake)),
+            Child::Stopping { deadline, .. } => Some((*deadline, Due::StopReport)),
+            Child::None | Child::Spawning { .. } | Child::Up { .. } => None,
+        };
+        let stop = live.stop_asked.map(|asked| (asked.deadline, Due::Interrupt));
+        let silence = live
+            .turn
+            .as_ref()
+            .filter(|_| stop.is_none() && live.child.is_up())
+            .and_then(|turn| silence::deadline(turn, &self.limits).ok())
+            .map(|(at, _)| (at, Due::Silence));
+        [
+            child,
+            live.eof_deadline.map(|at| (at, Due::EndOfOutput)),
+            stop,
+            live.ending.as_ref().map(|ending| (ending.deadline, Due::TurnEnd)),
+            silence,
+            live.resume_due.map(|at| (at, Due::Resume)),
+            live.builder.next_save(&self.limits).map(|at| (at, Due::Blocks)),
+        ]
+        .into_iter()
+        .flatten()
+    }
+
+    /// Does what is due.
+    pub(super) fn timers(&mut self, cx: &mut Cx) {
+        let now = cx.now.mono;
+        let overdue: Vec<AskId> = self
+            .asks
+            .iter()
+            .filter(|(_, asked)| asked.deadline <= now)
+            .map(|(ask, _)| *ask)
+            .collect();
+        for ask in overdue {
+            self.ask_overdue(cx, ask);
+        }
+        let due: Vec<(SessionId, Due)> = self
+            .sessions
+            .iter()
+            .flat_map(|(id, session)| {
+                self.session_deadlines(&session.live)
+                    .filter(|(at, _)| *at <= now)
+                    .map(|(_, due)| (*id, due))
+            })
+            .collect();
+        for (id, due) in due {
+            self.do_due(cx, id, due);
+        }
+        if self.scan.next_at <= now {
+            self.scan_tick(cx);
+        }
+        if self.pulse_at <= now {
+            self.pulse(cx);
+        }
+    }
+
+    fn do_due(&mut self, cx: &mut Cx, id: SessionId, due: Due) {
+        match due {
+            Due::Handshake => {
+                let waiting = self.sessions.get(&id).is_some_and(|session| {
+                    matches!(session.live.child, Child::Handshaking { .. })
+                });
+                if waiting {
+                    self.handshake_overdue(cx, id);
+                }
+            }
+            Due::StopReport => self.stop_overdue(cx, id),
+            Due::EndOfOutput => self.eof_overdue(cx, id),
+            Due::Interrupt => self.interrupt_overdue(cx, id),
+            Due::TurnEnd => self.turn_end_answered(cx, id, None),
+            Due::Silence => self.silence(cx, id),
+            Due::Resume => self.resume_due(cx, id),
+            Due::Blocks => {
+                let (now, limits) = (cx.now, self.limits.clone());
+                let Some(session) = self.session(id) else { return };
+                let changes = session.live.builder.save_due(now, &limits);
+                self.show(cx, id, changes);
+            }
+        }
+    }
+
+    fn stop_overdue(&mut self, cx: &mut Cx, id: SessionId) {
+        let Some(session) = self.session(id) else { return };
+        let Child::Stopping { launch, .. } = session.live.child else { return };
+        cx.log(Some(id), "the stop recipe did not report in time; it is taken as done");
+        self.stopped(cx, id, launch, 0);
+    }
+
+    /// The stall watchdog: the child goes, the row is stamped, nothing stays green (SW-07).
+    fn silence(&mut self, cx: &mut Cx, id: SessionId) {
+        // rule: AB-03, SW-07
+        let now = cx.now.mono;
+        let Some(session) = self.sessions.get(&id) else { return };
+        let Some(turn) = &session.live.turn else { return };
+        let silent = now.since(turn.last_sign);
+        match silence::verdict(turn, &self.limits, now) {
+            Verdict::Act(cause) => {
+                let text = format!("gave up after {silent} ms of silence");
+                self.decided(cx, id, Actor::StallWatchdog, text);
+                self.mark_aborted(cx, id, Status::NeedsYou, cause, None);
+                self.stop_child(cx, id);
+            }
+            Verdict::Wait(_) | Verdict::NotMine(_) | Verdict::GiveUp(_) => {}
+        }
+    }
+
+    fn resume_due(&mut self, cx: &mut Cx, id: SessionId) {
+        let Some(session) = self.session(id) else { return };
+        session.live.resume_due = None;
+        let queue_only = session.row.replay.message.is_none() || session.row.replay.answered;
+        let queued = !session.live.queue.is_empty();
+        let purpose = if queued && queue_only && session.row.turn.is_none() {
+            super::asks::LaunchFor::Queue
+        } else {
+            super::asks::LaunchFor::Replay(Source::CrashResume)
+        };
+        self.ask_launch(cx, id, purpose);
+    }
+
+    /// Once a minute: counts that change by time alone, and the folders of rows that wait for theirs.
+    fn pulse(&mut self, cx: &mut Cx) {
+        // rule: NT-06, HD-17
+        let pulse = self.limits.pulse_ms;
+        while self.pulse_at <= cx.now.mono {
+            self.pulse_at = self.pulse_at.plus(pulse);
+        }
+        self.recount(cx);
+        let open = self.window.1;
+        let asked: Vec<SessionId> = self
+            .sessions
+            .iter()
+            .filter(|(id, session)| session.live.folder_missing || Some(**id) == open)
+            .map(|(id, _)| *id)
+            .collect();
+        for id in asked {
+            self.ask_folder(cx, id);
+        }
+    }
+
+    /// The machine slept: nobody was silent of their own accord, every turn has its full time again.
+    pub(super) fn slept(&mut self, cx: &mut Cx, millis: u64) {
+        let now = cx.now.mono;
+        cx.log(None, format!("the machine slept for {} s", millis / 1000));
+        let (handshake, interrupt) = (self.limits.handshake_ms, self.limits.interrupt_grace_ms);
+        for session in self.sessions.values_mut() {
+            if let Some(turn) = session.live.turn.as_mut() {
+                turn.last_sign = now;
+                turn.began = now;
+            }
+            match &mut session.live.child {
+                Child::Handshaking { deadline, .. } => *deadline = now.plus(handshake),
+                Child::None | Child::Spawning { .. } | Child::Up { .. } | Child::Stopping { .. } => {}
+            }
+            if let Some(asked) = session.live.stop_asked.as_mut() {
+                asked.deadline = now.plus(interrupt);
+            }
+        }
+    }
+}
+
+impl Due {
+    fn name(self) -> &'static str {
+        match self {
+            Due::Handshake => "handshake",
+            Due::StopReport => "stop report",
+            Due::EndOfOutput => "end of output",
+            Due::Interrupt => "interrupt",
+            Due::TurnEnd => "turn end",
+            Due::Silence => "silence",
+            Due::Resume => "resume",
+            Due::Blocks => "blocks",
+        }
+    }
+}

@@ -1,0 +1,362 @@
+//! The end of a turn: facts are frozen, the gates run once, and the row follows. Here is also the one
+//! emitter of aborted responses (AB-04).
+
+use super::asks::AskFor;
+use super::live::{Child, PendingEnd};
+use super::surface::{Question, Write};
+use super::{Cx, State};
+use crate::block::BlockKind;
+use crate::id::SessionId;
+use crate::message::MessageState;
+use crate::prompt;
+use crate::recovery::replay_plan::resume_id;
+use crate::session::{AbortCause, PendingAction, Status};
+use crate::stream::TurnResult;
+use crate::turn::TurnFacts;
+use crate::turn_end::outcome::{Context, Outcome, classify};
+use crate::turn_end::{Disposition, Frozen, dispose};
+use crate::verdict::Actor;
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::{String, ToString};
+
+/// A turn's result, and what the turn cost in millionths of a dollar.
+#[derive(Clone, Copy)]
+struct Ended<'a> {
+    result: &'a TurnResult,
+    spent: u64,
+}
+
+impl State {
+    /// A `result` was read.
+    pub(super) fn result(&mut self, cx: &mut Cx, id: SessionId, result: Box<TurnResult>) {
+        let Some(session) = self.session(id) else { return };
+        let launching = matches!(session.live.child, Child::Handshaking { .. });
+        if session.live.turn.is_none() && !launching {
+            cx.log(Some(id), "a result without an open turn");
+            return;
+        }
+        let number = session.row.turn_count;
+        let turn = match session.live.turn.take() {
+            Some(turn) => turn,
+            None => TurnFacts::new(number, None, cx.now.mono),
+        };
+        let asked = session.row.pending.filter(|pending| pending.is_card());
+        let context = Context {
+            stop_asked: session.live.stop_asked.is_some(),
+            fresh_resume: session.live.fresh_resume,
+            transcript_exists: None,
+            api_key: false,
+        };
+        let context = Context { api_key: self.api_key_of(id), ..context };
+        let outcome = classify(&result, &turn, context);
+        let frozen = Frozen { turn, outcome, asked };
+        let maybe_gone = context.fresh_resume && result.is_error && result.num_turns == 0;
+        if maybe_gone && self.ask_whether_gone(cx, id, &frozen, &result) {
+            return;
+        }
+        self.conclude(cx, id, frozen, &result);
+    }
+
+    fn api_key_of(&self, id: SessionId) -> bool {
+        self.sessions.get(&id).is_some_and(|session| self.account_has_key(&session.row.account))
+    }
+
+    /// A refused resume may mean that the CLI lost the conversation: the transcript tells.
+    fn ask_whether_gone(
+        &mut self,
+        cx: &mut Cx,
+        id: SessionId,
+        frozen: &Frozen,
+        result: &TurnResult,
+    ) -> bool {
+        let Some(session) = self.sessions.get(&id) else { return false };
+        let Some(cli_session) = resume_id(&session.row) else { return false };
+        let question = Question::Transcript {
+            folder: session.row.folder.clone(),
+            account: session.row.account.clone(),
+            cli_session: Some(cli_session),
+            uuids: alloc::vec![],
+        };
+        let wait = self.limits.turn_end_ask_ms;
+        let ask = self.ask(cx, AskFor::TurnEnd { session: id }, question, wait);
+        let deadline = cx.now.mono.plus(wait);
+        if let Some(session) = self.session(id) {
+            let (frozen, result) = (frozen.clone(), Box::new(result.clone()));
+            session.live.ending = Some(PendingEnd { frozen, result, ask, deadline });
+        }
+        true
+    }
+
+    /// The answer to the question of a pending end.
+    pub(super) fn turn_end_answered(&mut self, cx: &mut Cx, id: SessionId, exists: Option<bool>) {
+        let api_key = self.api_key_of(id);
+        let Some(session) = self.session(id) else { return };
+        let Some(mut ending) = session.live.ending.take() else { return };
+        let context = Context {
+            stop_asked: session.live.stop_asked.is_some(),
+            fresh_resume: session.live.fresh_resume,
+            transcript_exists: exists,
+            api_key,
+        };
+        ending.frozen.outcome = classify(&ending.result, &ending.frozen.turn, context);
+        self.conclude(cx, id, ending.frozen, &ending.result);
+    }
+
+    /// Something came that cannot wait: a pending end is decided without its answer.
+    pub(super) fn conclude_pending(&mut self, cx: &mut Cx, id: SessionId) {
+        let Some(session) = self.session(id) else { return };
+        let Some(ending) = session.live.ending.take() else { return };
+        self.asks.remove(&ending.ask);
+        self.conclude(cx, id, ending.frozen, &ending.result);
+    }
+
+    /// Runs the gates once and lets the row follow.
+    fn conclude(&mut self, cx: &mut Cx, id: SessionId, frozen: Frozen, result: &TurnResult) {
+        let (gate, disposition) = dispose(&frozen, &self.policy, &self.limits);
+        self.decided(cx, id, Actor::TurnEnd, format!("turn {}: {gate}", frozen.turn.number));
+        let now = cx.now;
+        let Some(session) = self.session(id) else { return };
+        session.live.fresh_resume = false;
+        session.live.cost_child = session.live.cost_child.max(result.cost_microdollars);
+        session.live.context_window = result.context_window.or(session.live.context_window);
+        let cost = session.live.cost_base + session.live.cost_child;
+        let spent = cost.saturating_sub(session.row.cost_microdollars);
+        let cut = matches!(disposition, Disposition::Abort { .. } | Disposition::Stopped);
+        let changes = if cut {
+            session.live.builder.cut_off(now)
+        } else {
+            session.live.builder.end_turn(now)
+        };
+        self.show(cx, id, changes);
+        self.settle_message(cx, id, result, cost);
+        self.follow(cx, id, &frozen, Ended { result, spent }, disposition);
+    }
+
+    /// An operator message counts as answered only when a result names it (A-04).
+    fn settle_message(&mut self, cx: &mut Cx, id: SessionId, result: &TurnResult, cost: u64) {
+        let Some(session) = self.sessions.get(&id) else { return };
+        let memory = &session.row.replay;
+        let named = |uuid| memory.sent_as.contains(uuid) || memory.continued_as.contains(uuid);
+        let answered = !result.is_error && result.messages.iter().any(named);
+        let message = memory.message.filter(|_| answered && !memory.answered);
+        if let Some(message) = message {
+            cx.write(Write::MessageState { id: message, state: MessageState::Answered });
+        }
+        self.change(cx, id, Actor::TurnEnd, "turn accounted", |row| {
+            row.cost_microdollars = cost;
+            row.replay.answered |= answered;
+        });
+    }
+
+    fn follow(
+        &mut self,
+        cx: &mut Cx,
+        id: SessionId,
+        frozen: &Frozen,
+        ended: Ended<'_>,
+        disposition: Disposition,
+    ) {
+        match disposition {
+            Disposition::AsBefore => self.as_before(cx, id, frozen),
+            Disposition::Stopped => {
+                self.finish_stop(cx, id);
+                self.send_after_stop(cx, id);
+                return;
+            }
+            Disposition::Abort { status, cause, words } => {
+                self.mark_aborted(cx, id, status, cause, words);
+            }
+            Disposition::LaunchError { words } => self.launch_failed(cx, id, &words),
+            Disposition::ConversationGone => self.conversation_gone(cx, id),
+            Disposition::Terminal { stop, words } => {
+                let to = (Status::Error, Some(PendingAction::RecoveryFailed));
+                self.enter(cx, id, Actor::TurnEnd, stop.as_str(), to, |row| {
+                    row.stop_reason = Some(stop);
+                    row.words = Some(words);
+                    close(row);
+                });
+            }
+            Disposition::Row { status, pending, words, until } => {
+                let reason = pending.map_or(status.as_str(), PendingAction::as_str);
+                self.enter(cx, id, Actor::TurnEnd, reason, (status, pending), |row| {
+                    row.words = words;
+                    row.resets_at = until;
+                    close(row);
+                });
+            }
+            Disposition::Finished { delivered, asked, nothing_said } => {
+                self.finished(cx, id, frozen, ended, (delivered, asked));
+                if nothing_said {
+                    // rule: UI-25
+                    self.note(cx, id, prompt::NOTE_NO_RESPONSE);
+                }
+            }
+        }
+        if let Some(session) = self.session(id) {
+            session.live.stop_asked = None;
+        }
+        self.send_if_free(cx, id);
+    }
+
+    /// The queue goes on after a turn that left nothing open (A-10); what waits for a recovery or for
+    /// the person is held (OD-65).
+    fn send_if_free(&mut self, cx: &mut Cx, id: SessionId) {
+        let Some(session) = self.sessions.get(&id) else { return };
+        if (session.row.status, session.row.pending) == (Status::NeedsYou, None) {
+            self.send_next(cx, id);
+        }
+    }
+
+    fn finished(
+        &mut self,
+        cx: &mut Cx,
+        id: SessionId,
+        frozen: &Frozen,
+        ended: Ended<'_>,
+        (delivered, asked): (bool, Option<PendingAction>),
+    ) {
+        // rule: PR-12
+        let line = first_sentence(&prompt::cut_markers(&frozen.turn.final_text));
+        let last = frozen.turn.last_assistant;
+        let to = (Status::NeedsYou, asked);
+        let Ended { result, spent } = ended;
+        self.enter(cx, id, Actor::TurnEnd, "finished", to, |row| {
+            row.delivered = delivered;
+            row.words = None;
+            row.stop_reason = None;
+            if !line.is_empty() {
+                row.answer_line = Some(line);
+            }
+            if last.is_some() && !result.is_error {
+                // rule: A-04
+                row.last_good_assistant = last;
+                row.ever_answered = true;
+            }
+            close(row);
+        });
+        let kind = BlockKind::Foot { millis: result.duration_ms, cost_microdollars: spent };
+        self.add_block(cx, id, kind);
+    }
+
+    /// A local command of the CLI changes nothing but what it says (A-17).
+    fn as_before(&mut self, cx: &mut Cx, id: SessionId, frozen: &Frozen) {
+        // rule: A-17
+        let words = if let Outcome::LocalCommand { words } = &frozen.outcome { words.clone() } else { None };
+        let Some(session) = self.session(id) else { return };
+        let before = session.live.before_local.take();
+        self.change(cx, id, Actor::TurnEnd, "local command", |row| {
+            match &before {
+                Some(before) => {
+                    row.status = before.status;
+                    row.pending = before.pending;
+                    row.status_changed_at = before.status_changed_at;
+                    row.words.clone_from(&before.words);
+                    row.hide_since = before.hide_since;
+                    row.abort_cause = before.abort_cause;
+                    row.card.clone_from(&before.card);
+                }
+                None => row.status = Status::NeedsYou,
+            }
+            if matches!(row.status, Status::Starting | Status::Running) {
+                (row.status, row.pending) = (Status::NeedsYou, None);
+            }
+            row.turn = None;
+        });
+        if let Some(words) = words {
+            self.note(cx, id, &words);
+        }
+    }
+
+    /// The one emitter of aborted responses: stamps the row, closes the turn, keeps what was said.
+    pub(super) fn mark_aborted(
+        &mut self,
+        cx: &mut Cx,
+        id: SessionId,
+        status: Status,
+        cause: AbortCause,
+        words: Option<String>,
+    ) {
+        // rule: AB-04, AB-05, AB-10, AB-13
+        let now = cx.now;
+        let recovery_on = self.policy.aborted_response_recovery();
+        let Some(session) = self.session(id) else { return };
+        session.live.turn = None;
+        session.live.stop_asked = None;
+        session.live.cards_waiting.clear();
+        if session.live.before_local.is_some() {
+            // a local command died with its child: there is no reply to bring back
+            let frozen = Frozen {
+                turn: TurnFacts::new(session.row.turn_count, None, now.mono),
+                outcome: Outcome::LocalCommand { words: None },
+                asked: None,
+            };
+            self.as_before(cx, id, &frozen);
+            return;
+        }
+        let changes = session.live.builder.cut_off(now);
+        let row = &session.row;
+        let (turn, pending, row_status) = (row.turn.clone(), row.pending, row.status);
+        self.show(cx, id, changes);
+        let Some(turn) = turn else { return };
+        let deliberate = matches!(row_status, Status::Paused | Status::Ended | Status::Archived);
+        if deliberate {
+            // rule: AB-09
+            self.change(cx, id, Actor::Abort, "closed", close);
+            return;
+        }
+        if pending.is_some_and(PendingAction::is_user_facing) {
+            // rule: AB-07
+            let to = (Status::NeedsYou, pending);
+            self.enter(cx, id, Actor::Abort, "cut off under a card", to, |row| {
+                if let Some(card) = &mut row.card {
+                    card.orphaned = true;
+                }
+                close(row);
+            });
+            return;
+        }
+        // rule: HD-14
+        let silent_replay =
+            turn.replay.is_some_and(|source| source.is_automatic()) && !turn.real_output;
+        let to = (status, Some(PendingAction::ResponseAborted));
+        self.enter(cx, id, Actor::Abort, cause.as_str(), to, |row| {
+            if let Some(since) = row.hide_since.take().filter(|_| silent_replay) {
+                row.status_changed_at = since;
+            }
+            row.abort_cause = Some(cause);
+            row.words = words;
+            row.delivered = false;
+            close(row);
+        });
+        if cause == AbortCause::EmptyTurn {
+            // rule: TE-06
+            let text = if recovery_on {
+                prompt::NOTE_RESUMING
+            } else {
+                prompt::NOTE_STOPPED_BEFORE_ANSWER
+            };
+            self.note(cx, id, text);
+        }
+    }
+}
+
+/// A turn is over: what only an open one has is gone.
+pub(super) fn close(row: &mut crate::session::SessionRow) {
+    row.turn = None;
+}
+
+fn first_sentence(text: &str) -> String {
+    let line = text
+        .lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty() && !line.starts_with("```"))
+        .unwrap_or_default();
+    let line = line.trim_start_matches(['#', '*', '-', '>', ' ']);
+    let end = line.find(". ").map_or(line.len(), |at| at + 1);
+    let sentence = line.get(..end).unwrap_or(line);
+    if sentence.chars().count() <= 160 {
+        return sentence.to_string();
+    }
+    sentence.chars().take(159).chain(core::iter::once('…')).collect()
+}
