@@ -1,0 +1,90 @@
+//! What the person can do from more than one place: one function per act, whatever called it. Each
+//! only translates into a command; whether it is allowed is the backend's answer.
+
+use crate::bridge::{self, Answer};
+use crate::model::{Store, Toast};
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+use omniscio_core::attention::Pill;
+use omniscio_core::id::SessionId;
+use omniscio_core::ipc::Reply;
+use omniscio_core::supervisor::Command;
+
+/// Presses the pill that the session shows now, if any. The click and `C` both come here (RT-13).
+pub fn press_pill(store: Store, session: SessionId) {
+    // rule: RT-13, RT-15
+    let Some(entry) = store.entry(session) else {
+        return;
+    };
+    let inert = entry
+        .view
+        .with_untracked(|view| view.live.restart_under_way)
+        || store.pressed.get_untracked() == Some(session);
+    let Some(pill) = entry.attention.get_untracked().pill.filter(|_| !inert) else {
+        return;
+    };
+    store.pressed.set(Some(session));
+    spawn_local(async move {
+        let answer = match pill {
+            Pill::Retry => bridge::retry_aborted_response(session).await,
+            Pill::Continue => bridge::command(Command::Continue { session }).await,
+        };
+        if let Err(error) = answer {
+            store.pressed.set(None);
+            store.failed(error.message);
+        }
+    });
+}
+
+/// Gives a command; a failure is told to the person.
+pub fn give(store: Store, command: Command) {
+    give_then(store, command, |_| {});
+}
+
+/// Gives a command and goes on with its reply; a failure is told to the person.
+pub fn give_then(store: Store, command: Command, then: impl FnOnce(Reply) + 'static) {
+    spawn_local(async move {
+        let answer: Answer<Reply> = bridge::command(command).await;
+        match answer {
+            Ok(reply) => then(reply),
+            Err(error) => store.failed(error.message),
+        }
+    });
+}
+
+/// Stops the open turn of the session, if one is open.
+pub fn stop(store: Store, session: SessionId) {
+    if store
+        .entry(session)
+        .is_some_and(|entry| entry.attention.get_untracked().turn_open)
+    {
+        give(store, Command::Stop { session });
+    }
+}
+
+/// Archives the session and opens `next`, its neighbour in the list.
+pub fn archive(store: Store, session: SessionId, next: Option<SessionId>) {
+    let title = store
+        .entry(session)
+        .map(|e| e.view.with_untracked(|view| view.row.title.clone()));
+    let was_open = store.open.get_untracked() == Some(session);
+    give_then(store, Command::Archive { session }, move |_| {
+        if was_open {
+            store.open.set(next);
+        }
+        let text = format!("Archived “{}”", title.unwrap_or_default());
+        store.toast.set(Some(Toast {
+            text,
+            undo: Some(session),
+        }));
+    });
+}
+
+/// Undoes what the toast offers to undo.
+pub fn undo(store: Store) {
+    let session = store.toast.get_untracked().and_then(|toast| toast.undo);
+    if let Some(session) = session {
+        store.toast.set(None);
+        give(store, Command::Unarchive { session });
+    }
+}

@@ -1,0 +1,237 @@
+//! One row of the list. Full where a person is waited for, slim elsewhere; never a control inside.
+
+use super::{project, row_id, use_inbox};
+use crate::icons::StateShape;
+use crate::model::{Entry, use_store};
+use crate::now::{age, spoken_age};
+use leptos::prelude::*;
+use omniscio_core::attention::{Attention, Pill, Section};
+use omniscio_core::id::SessionId;
+use omniscio_core::ipc::RowView;
+use omniscio_core::time::Wall;
+
+/// A row, drawn in `section`, `position` of `size` there (from 1).
+#[component]
+pub fn Row(
+    session: SessionId,
+    section: Section,
+    #[prop(into)] position: Signal<usize>,
+    #[prop(into)] size: Signal<usize>,
+) -> impl IntoView {
+    let (store, inbox) = (use_store(), use_inbox());
+    store.entry(session).map(
+        |Entry {
+             view: facts,
+             attention,
+         }| {
+            let facts = RwSignal::from(facts);
+            let attention = Memo::from(attention);
+            let seen = Signal::derive(move || attention.get());
+            let selected = move || store.open.get() == Some(session);
+            let unread = move || facts.with(|view| view.row.unread);
+            let time = move || {
+                seen.get()
+                    .since
+                    .map(|since| age(since, store.clock.get().wall))
+            };
+            let phrase =
+                move || facts.with(|view| spoken(view, &seen.get(), store.clock.get().wall));
+            let full = section.needs_person();
+            view! {
+                <div
+                    id=row_id(session)
+                    role="option"
+                    class="row"
+                    class:full=full
+                    class:slim=!full
+                    class:unread=unread
+                    class:ghost=move || seen.get().section != section
+                    data-testid="row"
+                    data-session=session.to_string()
+                    data-section=move || seen.get().section.title()
+                    data-state=move || seen.get().state.as_str()
+                    data-cursor=move || (inbox.cursor.get() == Some(session)).then_some("true")
+                    aria-selected=move || selected().to_string()
+                    aria-posinset=move || position.get().to_string()
+                    aria-setsize=move || size.get().to_string()
+                    aria-label=phrase
+                    title=move || seen.get().row_tooltip
+                >
+                    <StateShape of=Signal::derive(move || Some(seen.get())) />
+                    {if full {
+                        view! {
+                            <FullText facts=facts.into() seen=seen time=Signal::derive(time) />
+                        }
+                        .into_any()
+                    } else {
+                        view! {
+                            <SlimText
+                                facts=facts.into()
+                                seen=seen
+                                time=Signal::derive(time)
+                                section=section
+                            />
+                        }
+                        .into_any()
+                    }}
+                    <span class="archive" aria-hidden="true" title="Archive" data-act="archive">
+                        <crate::icons::Symbol icon=crate::icons::Icon::Archive />
+                    </span>
+                </div>
+            }
+        },
+    )
+}
+
+#[component]
+fn FullText(
+    facts: Signal<RowView>,
+    seen: Signal<Attention>,
+    time: Signal<Option<String>>,
+) -> impl IntoView {
+    view! {
+        <span class="line first">
+            <span class="title">{move || facts.with(|view| view.row.title.clone())}</span>
+            <Tag facts=facts />
+            <span class="age">{move || time.get()}</span>
+        </span>
+        <span class="line second">
+            <span class="what">
+                <span class="label" data-testid="label">{move || seen.get().label}</span>
+                <Reason seen=seen />
+            </span>
+            <span class="project">
+                {move || facts.with(|view| project(&view.row.folder).to_owned())}
+            </span>
+        </span>
+    }
+}
+
+#[component]
+fn SlimText(
+    facts: Signal<RowView>,
+    seen: Signal<Attention>,
+    time: Signal<Option<String>>,
+    section: Section,
+) -> impl IntoView {
+    // a label equal to the header's name is for speech and tests only
+    let same = move || seen.get().label == section.title();
+    view! {
+        <span class="title">{move || facts.with(|view| view.row.title.clone())}</span>
+        <Tag facts=facts />
+        <span class="project">
+            {move || facts.with(|view| project(&view.row.folder).to_owned())}
+        </span>
+        <span class="what">
+            <span class="label" class:spoken=same data-testid="label">
+                {move || seen.get().label}
+            </span>
+            <Reason seen=seen />
+        </span>
+        <span class="age">{move || time.get()}</span>
+    }
+}
+
+#[component]
+fn Reason(seen: Signal<Attention>) -> impl IntoView {
+    move || {
+        seen.get()
+            .reason
+            .words()
+            .map(|words| view! { <span class="reason">{words}</span> })
+    }
+}
+
+/// At most one tag: a nearly full context first, then queued messages.
+#[component]
+fn Tag(facts: Signal<RowView>) -> impl IntoView {
+    move || {
+        facts.with(tag).map(|(text, what)| {
+            view! { <span class="tag" data-tag=what>{text}</span> }
+        })
+    }
+}
+
+fn tag(view: &RowView) -> Option<(String, &'static str)> {
+    let used = context_percent(view).filter(|percent| *percent >= 90);
+    let queued = view.live.queue.len();
+    match (used, queued) {
+        (Some(percent), _) => Some((format!("{percent} %"), "context")),
+        (None, 0) => None,
+        (None, queued) => Some((format!("+{queued}"), "queued")),
+    }
+}
+
+/// How full the model's context is, in whole per cent rounded down; `None` when unknown.
+pub fn context_percent(view: &RowView) -> Option<u64> {
+    let (used, window) = (view.live.context_tokens?, view.live.context_window?);
+    used.checked_mul(100)?
+        .checked_div(window)
+        .map(|percent| percent.min(100))
+}
+
+/// What a row says: title, label, reason, project, age, then unread, queued and the key.
+fn spoken(view: &RowView, seen: &Attention, now: Wall) -> String {
+    let mut state = vec![seen.label.to_owned()];
+    state.extend(seen.reason.words());
+    let mut parts = vec![view.row.title.clone(), state.join(", ")];
+    parts.push(format!("Project {}", project(&view.row.folder)));
+    parts.extend(seen.since.map(|since| spoken_age(since, now)));
+    if view.row.unread {
+        parts.push("Unread".into());
+    }
+    match view.live.queue.len() {
+        0 => {}
+        queued => parts.push(format!("{queued} queued")),
+    }
+    parts.extend(seen.pill.map(|pill| match pill {
+        Pill::Retry => "C retries".to_owned(),
+        Pill::Continue => "C continues".to_owned(),
+    }));
+    parts.join(". ") + "."
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use omniscio_core::attention::attention;
+    use omniscio_core::id::Uuid;
+    use omniscio_core::ipc::LiveView;
+    use omniscio_core::limits::Limits;
+    use omniscio_core::session::{PendingAction, SessionRow, Status};
+    use omniscio_core::settings::Policy;
+    use omniscio_core::time::Now;
+
+    #[test]
+    fn a_row_is_spoken_in_the_order_of_the_design() {
+        let title = "Fix token refresh race".into();
+        let mut row = SessionRow::new(
+            Uuid(1),
+            "/src/billing-api".into(),
+            title,
+            "a".into(),
+            Wall(0),
+        );
+        (row.status, row.pending) = (Status::Error, Some(PendingAction::RecoveryFailed));
+        row.unread = true;
+        let mut view = RowView {
+            row,
+            live: LiveView::default(),
+        };
+        let now = Now {
+            wall: Wall(10_800_000),
+            ..Now::default()
+        };
+        let seen = attention(&view, &Policy::default(), &Limits::default(), now);
+        assert_eq!(
+            spoken(&view, &seen, now.wall),
+            "Fix token refresh race. Recovery failed, auto-retry stopped. Project billing-api. \
+             3 hours. Unread. C retries."
+        );
+        assert_eq!(tag(&view), None);
+        (view.live.context_tokens, view.live.context_window) = (Some(187_999), Some(200_000));
+        assert_eq!(tag(&view), Some(("93 %".into(), "context")));
+        view.live.context_window = Some(0);
+        assert_eq!(context_percent(&view), None);
+    }
+}

@@ -1,0 +1,129 @@
+//! The window's clock: a signal that ticks once a minute and at the next instant at which a row
+//! changes by time alone. It never drives animation.
+
+use leptos::leptos_dom::helpers::{TimeoutHandle, set_timeout_with_handle};
+use leptos::prelude::*;
+use omniscio_core::limits::Limits;
+use omniscio_core::time::{Day, Mono, Now, Wall};
+use std::time::Duration;
+
+/// The clock, copied around freely.
+#[derive(Clone, Copy)]
+pub struct Clock {
+    now: RwSignal<Now>,
+}
+
+impl Clock {
+    /// A clock that follows `next_flip`, the earliest instant at which any row changes by itself.
+    pub fn start(next_flip: impl Fn(Now) -> Option<Wall> + Send + Sync + 'static) -> Clock {
+        // rule: HD-16, NT-06
+        let clock = Clock {
+            now: RwSignal::new(read()),
+        };
+        let pulse = i64::try_from(Limits::default().pulse_ms).unwrap_or(i64::MAX);
+        let pending = StoredValue::new(None::<TimeoutHandle>);
+        Effect::new(move |_| {
+            let now = clock.now.get();
+            let flip = next_flip(now).map_or(pulse, |at| at.since(now.wall));
+            let wait = Duration::from_millis(flip.clamp(1, pulse).unsigned_abs());
+            pending.update_value(|old| {
+                if let Some(old) = old.take() {
+                    old.clear();
+                }
+                *old = set_timeout_with_handle(move || clock.tick(), wait).ok();
+            });
+        });
+        clock
+    }
+
+    /// The time of the last tick, tracked.
+    pub fn get(self) -> Now {
+        self.now.get()
+    }
+
+    /// Reads the clock at once: at news, and when the window is looked at again.
+    pub fn tick(self) {
+        self.now.set(read());
+    }
+}
+
+/// One reading of the system's clock.
+pub fn read() -> Now {
+    let date = js_sys::Date::new_0();
+    let wall = date.get_time();
+    let local = wall - date.get_timezone_offset() * 60_000.0;
+    Now {
+        wall: Wall(wall as i64),
+        mono: Mono::default(),
+        day: Day((local / 86_400_000.0).floor() as i32),
+    }
+}
+
+/// The age of something in a row: now, 4m, 3h, 2d, 5w.
+pub fn age(since: Wall, now: Wall) -> String {
+    let minutes = now.since(since).max(0) / 60_000;
+    match minutes {
+        0 => "now".into(),
+        1..60 => format!("{minutes}m"),
+        60..1_440 => format!("{}h", minutes / 60),
+        1_440..10_080 => format!("{}d", minutes / 1_440),
+        _ => format!("{}w", minutes / 10_080),
+    }
+}
+
+/// The same in words, for speech.
+pub fn spoken_age(since: Wall, now: Wall) -> String {
+    let minutes = now.since(since).max(0) / 60_000;
+    let count = |n: i64, one: &str| format!("{n} {one}{}", if n == 1 { "" } else { "s" });
+    match minutes {
+        0 => "just now".into(),
+        1..60 => count(minutes, "minute"),
+        60..1_440 => count(minutes / 60, "hour"),
+        1_440..10_080 => count(minutes / 1_440, "day"),
+        _ => count(minutes / 10_080, "week"),
+    }
+}
+
+/// A length of time: 48 s, 4 min 12 s, 1 h 12 min.
+pub fn duration(millis: u64) -> String {
+    let seconds = millis / 1_000;
+    match (seconds / 3_600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, s) => format!("{s} s"),
+        (0, m, 0) => format!("{m} min"),
+        (0, m, s) => format!("{m} min {s} s"),
+        (h, 0, _) => format!("{h} h"),
+        (h, m, _) => format!("{h} h {m} min"),
+    }
+}
+
+/// A time of day in the system's own format.
+pub fn clock_time(at: Wall) -> String {
+    let date = js_sys::Date::new(&(at.0 as f64).into());
+    let hours = js_sys::Object::new();
+    let set = |key: &str, value: &str| js_sys::Reflect::set(&hours, &key.into(), &value.into());
+    if set("hour", "2-digit").is_err() || set("minute", "2-digit").is_err() {
+        return String::new();
+    }
+    String::from(date.to_locale_time_string_with_options("default", &hours))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_and_durations_read_as_the_design_writes_them() {
+        let at = |minutes: i64| age(Wall(0), Wall(minutes * 60_000 + 59_999));
+        assert_eq!(
+            [0, 1, 59, 60, 1_439, 1_440, 10_079, 10_080, 50_400].map(at),
+            ["now", "1m", "59m", "1h", "23h", "1d", "6d", "1w", "5w"]
+        );
+        assert_eq!(age(Wall(60_000), Wall(0)), "now", "a clock stepped back");
+        assert_eq!(
+            [0, 48_000, 252_000, 240_000, 4_320_000, 7_200_000].map(duration),
+            ["0 s", "48 s", "4 min 12 s", "4 min", "1 h 12 min", "2 h"]
+        );
+        assert_eq!(spoken_age(Wall(0), Wall(60_000)), "1 minute");
+        assert_eq!(spoken_age(Wall(0), Wall(10_800_000)), "3 hours");
+    }
+}

@@ -1,0 +1,103 @@
+//! The status region over the composer: the missing folder, and the strip with its one pill.
+
+use crate::actions;
+use crate::icons::{Icon, StateShape, Symbol};
+use crate::model::use_store;
+use leptos::prelude::*;
+use omniscio_core::attention::{Pill, Tone};
+use omniscio_core::id::SessionId;
+
+const PILL_TIP_ID: &str = "pill-tip";
+
+/// Folder banner and status strip.
+#[component]
+pub fn Status(session: SessionId) -> impl IntoView {
+    view! {
+        <div class="status" role="region" aria-label="Status" data-testid="status">
+            <FolderBanner session=session />
+            <StatusStrip session=session />
+        </div>
+    }
+}
+
+/// Goes by itself when the folder is back, so it has no button.
+#[component]
+fn FolderBanner(session: SessionId) -> impl IntoView {
+    // rule: UI-18
+    let store = use_store();
+    let folder = Memo::new(move |_| {
+        let view = store
+            .view(session)
+            .filter(|view| view.live.folder_missing)?;
+        Some(view.row.folder)
+    });
+    move || {
+        folder.get().map(|folder| {
+            view! {
+                <div class="strip red" data-testid="folder-banner" role="alert">
+                    <span class="strip-icon red-text"><Symbol icon=Icon::Folder /></span>
+                    <span class="strip-label">"Project folder is missing"</span>
+                    <span class="strip-text path" title=folder.clone()>{folder.clone()}</span>
+                </div>
+            }
+        })
+    }
+}
+
+#[component]
+fn StatusStrip(session: SessionId) -> impl IntoView {
+    // rule: RT-22, UI-19
+    let store = use_store();
+    let seen = Memo::new(move |_| store.attention(session).filter(|seen| seen.strip.is_some()));
+    let red = move || seen.get().is_some_and(|seen| seen.tone == Tone::Red);
+    let text = move || {
+        seen.get()
+            .and_then(|seen| seen.strip)
+            .map(|strip| strip.text)
+    };
+    view! {
+        <Show when=move || seen.with(Option::is_some)>
+            <div class="strip" class:red=red data-testid="strip">
+                <StateShape of=seen />
+                <span class="strip-label">{move || seen.get().map(|seen| seen.label)}</span>
+                <span class="strip-text" title=text>{text}</span>
+                <PillButton session=session />
+            </div>
+        </Show>
+    }
+}
+
+/// The one button of the strip. Its text and name are exactly its label; the key is drawn by the
+/// style sheet.
+#[component]
+fn PillButton(session: SessionId) -> impl IntoView {
+    // rule: RT-04, RT-14, UI-13
+    let store = use_store();
+    let seen = Memo::new(move |_| store.attention(session));
+    let pill = Memo::new(move |_| seen.get().and_then(|seen| seen.pill));
+    let tip = move || seen.get().and_then(|seen| seen.pill_tooltip);
+    let busy = move || {
+        store.pressed.get() == Some(session)
+            || store
+                .view(session)
+                .is_some_and(|view| view.live.restart_under_way)
+    };
+    view! {
+        <span class="pill-place">
+            <button
+                class="pill"
+                class:red=move || pill.get() == Some(Pill::Retry)
+                data-testid="pill"
+                data-key="C"
+                aria-keyshortcuts="C"
+                aria-describedby=PILL_TIP_ID
+                aria-disabled=move || busy().to_string()
+                on:click=move |_| actions::press_pill(store, session)
+            >
+                <Show when=busy><span class="turning"><Symbol icon=Icon::Again /></span></Show>
+                {move || pill.get().map(Pill::label)}
+            </button>
+            <span class="tip" role="tooltip" id=PILL_TIP_ID data-testid="pill-tooltip">{tip}</span>
+        </span>
+    }
+}
