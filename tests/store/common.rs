@@ -196,6 +196,7 @@ impl Chance {
             abort_cause: self.maybe(|c| c.pick(AbortCause::ALL)),
             card: self.maybe(Self::card),
             words: self.maybe(Self::text),
+            resets_at: self.maybe(Self::wall),
             answer_line: self.maybe(Self::text),
             unread: self.coin(),
             cost_microdollars: self.0.next_u64(),
@@ -246,6 +247,7 @@ impl Chance {
             continued_as: (0..self.below(2)).map(|_| self.uuid()).collect(),
             calls: (0..self.below(4)).map(|_| call(self)).collect(),
             carries_unanswered: self.coin(),
+            answered: self.coin(),
         }
     }
 

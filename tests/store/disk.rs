@@ -59,7 +59,7 @@ fn on_a_small_disk() {
     drop(store);
 
     let remounted = Command::new("mount")
-        .args(["-o", "remount,ro"])
+        .args(["-o", "remount,bind,ro"])
         .arg(disk)
         .status()
         .unwrap();
@@ -126,7 +126,7 @@ fn a_damaged_database_is_told_and_not_replaced() {
     assert_eq!(fs::read(&database).unwrap(), before);
 
     // a page in the middle went bad
-    let (_folder, database) = self::folder();
+    let (_folder, database) = folder();
     let mut store = Store::open(&database).unwrap();
     let rows: Vec<_> = (1..200).map(|number| insert(&plain(number))).collect();
     commit(&mut store, &rows);

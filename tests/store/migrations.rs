@@ -245,6 +245,31 @@ fn a_migration_that_fails_midway_leaves_no_trace() {
     assert_eq!(version(&connection), 256);
 }
 
+/// Commits that a write-ahead log holds: frames that carry the size of the database after them.
+fn commits_in(log: &[u8]) -> usize {
+    let page = u32::from_be_bytes(log[8..12].try_into().unwrap()) as usize;
+    log[32..]
+        .chunks(24 + page)
+        .filter(|frame| frame[4..8] != [0; 4])
+        .count()
+}
+
+// proves: INV-44
+#[test]
+fn a_migration_and_its_version_are_one_commit() {
+    let (_folder, database) = folder();
+    let mut connection = baseline(&database);
+    let log_on = connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()));
+    log_on.unwrap();
+    run(&mut connection, MIGRATIONS, 256).unwrap();
+    let log = fs::read(database.with_extension("db-wal")).unwrap();
+    assert_eq!(
+        commits_in(&log),
+        1,
+        "a kill between two commits would leave half a migration"
+    );
+}
+
 #[test]
 fn a_newer_database_and_another_programs_are_refused_untouched() {
     let (_folder, database) = folder();

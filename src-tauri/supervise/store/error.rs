@@ -85,8 +85,10 @@ impl From<rusqlite::Error> for StoreError {
             return StoreError::Database(error);
         };
         let words = words.clone().unwrap_or_else(|| failure.to_string());
-        // the codes are SQLite's own and open-ended
-        #[allow(clippy::wildcard_enum_match_arm)]
+        #[expect(
+            clippy::wildcard_enum_match_arm,
+            reason = "the codes are SQLite's and open-ended"
+        )]
         match failure.code {
             ErrorCode::DiskFull => StoreError::Full,
             ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen => {
@@ -102,6 +104,10 @@ impl From<rusqlite::Error> for StoreError {
 
 impl From<io::Error> for StoreError {
     fn from(error: io::Error) -> Self {
+        #[expect(
+            clippy::wildcard_enum_match_arm,
+            reason = "the kinds are std's and open-ended"
+        )]
         match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreError::Full,
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {

@@ -30,6 +30,9 @@ const CONNECTION: &str = "\
     PRAGMA synchronous = NORMAL;
     PRAGMA foreign_keys = ON;";
 
+/// Prepared statements kept; there are fewer in the store.
+const STATEMENTS: usize = 64;
+
 /// The open database. One supervisor holds the [`Lock`] beside it and writes through this.
 #[derive(Debug)]
 pub struct Store {
@@ -49,6 +52,7 @@ impl Store {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut connection = Connection::open_with_flags(path, flags)?;
         connection.execute_batch(CONNECTION)?;
+        connection.set_prepared_statement_cache_capacity(STATEMENTS);
         migrate::check(&connection, migrate::LATEST)?;
         use_write_ahead_log(&connection)?;
         migrate::run(&mut connection, migrate::MIGRATIONS, migrate::LATEST)?;
