@@ -86,7 +86,7 @@ fn the_death_of_the_app_hangs_its_child_up() {
     // the second as under `nohup`: what the app ignores the child does not
     for before in ["", "trap '' HUP;"] {
         let home = tempfile::tempdir().unwrap();
-        let text = "trap 'echo hung > up; exit' HUP; echo $$ > child; sleep 600 & wait";
+        let text = "trap 'echo hung > up; exit' HUP; echo $$ > child; while :; do sleep 0.05; done";
         let host = start_host(home.path(), &marker("hang-up"), text, before, 1);
         let child = process_in(&home.path().join("child"));
         host.die();
@@ -165,6 +165,8 @@ fn the_next_start_touches_no_process_that_only_has_the_recorded_number() {
     );
     assert!(alive(cli.0) && tool.alive());
     assert!(!alive(reused));
+    // ends what the survivor started meanwhile, too
+    sweep_at_boot(&marker, vec![cli.0]);
 }
 
 // proves: A-01

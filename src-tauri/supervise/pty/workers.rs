@@ -297,21 +297,12 @@ impl<S: Fn(ChildEvent)> Reader<S> {
 
     /// A terminal gives at most 4 KiB a read: one event carries what several reads gave.
     fn read_stdout(&mut self) -> usize {
-        let mut filled = 0;
-        while filled < self.piece.len() && self.stdout_open {
-            match self.master.read(&mut self.piece[filled..]) {
-                Ok(0) => self.stdout_open = false,
-                Ok(read) => filled += read,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                // EIO: the last handle of the slave is closed
-                Err(_) => self.stdout_open = false,
-            }
-        }
+        let (filled, ended) = read_terminal(&mut self.master, &mut self.piece);
         if filled > 0 {
             (self.sink)(ChildEvent::Stdout(self.piece[..filled].to_vec()));
         }
-        if !self.stdout_open {
+        if ended {
+            self.stdout_open = false;
             (self.sink)(ChildEvent::OutputEnded);
         }
         filled
@@ -334,6 +325,25 @@ impl<S: Fn(ChildEvent)> Reader<S> {
             }
         }
     }
+}
+
+/// Reads what is there now; gives how much, and whether nothing more can come.
+///
+/// The kernel says EIO when it saw no bytes and then saw the slave closed: bytes written in between
+/// are still to come. So the output has ended only at an EIO right after an EIO.
+fn read_terminal(master: &mut impl Read, piece: &mut [u8]) -> (usize, bool) {
+    let (mut filled, mut closed) = (0, false);
+    while filled < piece.len() {
+        match master.read(&mut piece[filled..]) {
+            Ok(0) => return (filled, true),
+            Ok(read) => (filled, closed) = (filled + read, false),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+            Err(_) if closed => return (filled, true),
+            Err(_) => closed = true,
+        }
+    }
+    (filled, false)
 }
 
 /// The open line of stderr.
@@ -363,6 +373,48 @@ impl Line {
                 line.pop();
             }
             sink(ChildEvent::Stderr(line));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::VecDeque;
+
+    /// A terminal whose reads give what a script says; `None` is EIO.
+    struct Scripted(VecDeque<Option<&'static [u8]>>);
+
+    impl Read for Scripted {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            match self.0.pop_front().ok_or(ErrorKind::WouldBlock)? {
+                Some(bytes) => {
+                    into[..bytes.len()].copy_from_slice(bytes);
+                    Ok(bytes.len())
+                }
+                None => Err(io::Error::from_raw_os_error(libc::EIO)),
+            }
+        }
+    }
+
+    // proves: PR-03
+    #[test]
+    fn bytes_that_come_after_the_first_eio_are_not_lost() {
+        for (reads, wanted) in [
+            (vec![Some(&b"ab"[..])], (2, false)),
+            (vec![Some(b"ab"), None, None], (2, true)),
+            (vec![None, Some(b"ab"), None, None], (2, true)),
+            (
+                vec![None, Some(b"ab"), None, Some(b"c"), None, None],
+                (3, true),
+            ),
+        ] {
+            let mut terminal = Scripted(reads.clone().into());
+            assert_eq!(
+                read_terminal(&mut terminal, &mut [0; 16]),
+                wanted,
+                "{reads:?}"
+            );
         }
     }
 }

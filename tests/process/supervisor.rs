@@ -1,0 +1,8 @@
+//! The whole supervisor without a window, on the bundled stand-in: start, answer, cut-off, recovery,
+//! Retry, quit, crash, panic, trouble with the disk.
+//!
+//! The waits have a bound only to make a hanging test fail.
+
+mod life;
+mod rig;
+mod trouble;
