@@ -8,6 +8,7 @@ use crate::time::Mono;
 use crate::turn::ErrorLine;
 use alloc::string::ToString;
 use alloc::vec;
+use alloc::vec::Vec;
 
 fn turn() -> TurnFacts {
     TurnFacts::new(1, Some(Origin::Operator), Mono(0))
@@ -38,7 +39,7 @@ fn with_error(error: &str, api_error: Option<&str>) -> TurnFacts {
     facts
 }
 
-fn words() -> alloc::string::String {
+fn words() -> String {
     "words".to_string()
 }
 
@@ -180,7 +181,7 @@ fn frozen(outcome: Outcome, asked: Option<PendingAction>) -> Frozen {
 fn the_gates_in_their_order() {
     let policy = Policy::default();
     let limits = Limits::default();
-    let names: alloc::vec::Vec<_> = GATES.iter().map(|(name, _)| *name).collect();
+    let names: Vec<_> = GATES.iter().map(|(name, _)| *name).collect();
     assert_eq!(
         names,
         ["rate-limit", "question", "api-error", "thinking-only-endturn-recovery", "finish"]

@@ -1,0 +1,386 @@
+//! A small shell for the scenarios: keeps the rows as the store would, answers questions at once,
+//! stops children at once, and counts what was done.
+
+use super::*;
+use crate::id::{SessionId, Uuid};
+use crate::ipc::{IpcError, RowView};
+use crate::launch::LaunchPlan;
+use crate::message::UserLine;
+use crate::session::{ChildMark, SessionRow};
+use crate::settings::{KillSwitches, Settings};
+use crate::stream::{AssistantLine, Content, Init, TurnResult};
+use crate::time::{Day, Wall};
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::string::String;
+use alloc::vec;
+
+pub(super) struct Rig {
+    state: State,
+    now: Now,
+    rows: BTreeMap<SessionId, SessionRow>,
+    texts: BTreeMap<Uuid, String>,
+    queued: BTreeMap<Uuid, crate::message::Queued>,
+    transcript: Vec<Uuid>,
+    plan: Option<LaunchPlan>,
+    launch: LaunchId,
+    pub(super) lines: Vec<UserLine>,
+    pub(super) controls: Vec<Control>,
+    notes: Vec<String>,
+    replies: Vec<Result<Reply, IpcError>>,
+    pub(super) folder: bool,
+    pub(super) spawned: usize,
+    pub(super) stops: usize,
+    pub(super) scans: usize,
+    pub(super) notified: usize,
+    pub(super) exited: bool,
+}
+
+impl Rig {
+    pub(super) fn new() -> Rig {
+        let now = Now { wall: Wall(1_000_000_000), mono: Mono(0), day: Day(100) };
+        let mut rig = Rig {
+            state: State::new(Limits::default()),
+            now,
+            rows: BTreeMap::new(),
+            texts: BTreeMap::new(),
+            queued: BTreeMap::new(),
+            transcript: Vec::new(),
+            plan: None,
+            launch: LaunchId(0),
+            lines: Vec::new(),
+            controls: Vec::new(),
+            notes: Vec::new(),
+            replies: Vec::new(),
+            folder: true,
+            spawned: 0,
+            stops: 0,
+            scans: 0,
+            notified: 0,
+            exited: false,
+        };
+        rig.boot(true);
+        rig
+    }
+
+    fn boot(&mut self, first: bool) {
+        let queued = self.queued.values().cloned().collect::<Vec<_>>();
+        let boot = Boot {
+            seed: 7,
+            first,
+            rows: self.rows.values().cloned().collect(),
+            queues: self.rows.keys().map(|id| (*id, queued.clone())).collect(),
+            block_counts: vec![],
+            live: vec![],
+            settings: Settings::default(),
+            switches: KillSwitches::default(),
+            accounts: vec![],
+        };
+        self.feed(Input::Boot(Box::new(boot)));
+    }
+
+    /// The app is killed and starts again on the same rows.
+    pub(super) fn crash(&mut self) {
+        self.state = State::new(Limits::default());
+        self.now.mono = Mono(0);
+        self.plan = None;
+        self.boot(true);
+    }
+
+    pub(super) fn now(&self) -> Now {
+        self.now
+    }
+
+    pub(super) fn id(&self) -> SessionId {
+        *self.rows.keys().next().expect("a row")
+    }
+
+    /// The row as the store has it: it must be what the reducer holds.
+    pub(super) fn row(&self) -> SessionRow {
+        let stored = self.rows[&self.id()].clone();
+        assert_eq!(Some(&stored), self.state.view(self.id()).map(|view| view.row).as_ref());
+        stored
+    }
+
+    pub(super) fn view(&self) -> RowView {
+        self.state.view(self.id()).expect("a view")
+    }
+
+    pub(super) fn plan(&self) -> &LaunchPlan {
+        self.plan.as_ref().expect("a launch")
+    }
+
+    pub(super) fn last_text(&self) -> String {
+        match &self.lines.last().expect("a line").text {
+            LineText::Of(id) | LineText::HandoverThen { message: id, .. } => self.texts[id].clone(),
+            LineText::Own(text) => text.clone(),
+        }
+    }
+
+    pub(super) fn notes(&self, text: &str) -> usize {
+        self.notes.iter().filter(|note| *note == text).count()
+    }
+
+    fn feed(&mut self, input: Input) {
+        let mut inputs = VecDeque::from([input]);
+        while let Some(input) = inputs.pop_front() {
+            let step = step(&mut self.state, input, self.now);
+            for write in step.writes {
+                self.commit(write);
+            }
+            for act in step.acts {
+                inputs.extend(self.perform(act));
+            }
+        }
+    }
+
+    fn commit(&mut self, write: Write) {
+        match write {
+            Write::Row { before, after, .. } => {
+                let stored = self.rows.get(&after.id);
+                assert_eq!(stored, before.as_deref(), "a write is guarded by what stands there");
+                self.rows.insert(after.id, *after);
+            }
+            Write::Message(message) => {
+                self.texts.insert(message.id, message.text.clone());
+                let queued = crate::message::Queued {
+                    id: message.id,
+                    origin: message.origin,
+                    local_command: false,
+                    preview: message.text,
+                };
+                self.queued.insert(message.id, queued);
+            }
+            Write::MessageState { id, .. } => {
+                self.queued.remove(&id);
+            }
+            Write::Block { block, .. } => {
+                if let crate::block::BlockKind::Note { text } = block.kind {
+                    self.notes.push(text);
+                }
+            }
+            Write::Settings(_) => {}
+        }
+    }
+
+    fn perform(&mut self, act: Act) -> Option<Input> {
+        match act {
+            Act::Spawn { launch, plan, .. } => {
+                self.spawned += 1;
+                self.launch = launch;
+                self.plan = Some(*plan);
+                None
+            }
+            Act::Write { line, .. } => {
+                self.transcript.push(line.uuid);
+                self.lines.push(line);
+                None
+            }
+            Act::Control { control, .. } => {
+                self.controls.push(control);
+                None
+            }
+            Act::Stop { session, launch } => {
+                self.stops += 1;
+                Some(Input::Stopped { session, launch, leftovers: 0 })
+            }
+            Act::Ask { ask, question } => {
+                let answer = self.answer(&question);
+                Some(Input::Answer { ask, answer })
+            }
+            Act::Reply { reply, .. } => {
+                self.replies.push(reply);
+                None
+            }
+            Act::Notify { .. } => {
+                self.notified += 1;
+                None
+            }
+            Act::Exit => {
+                self.exited = true;
+                None
+            }
+            Act::Emit(_)
+            | Act::EmitGone(_)
+            | Act::EmitBlock { .. }
+            | Act::EmitDelta { .. }
+            | Act::EmitSettings(_)
+            | Act::Badge(_)
+            | Act::Log { .. } => None,
+        }
+    }
+
+    fn answer(&mut self, question: &Question) -> Answer {
+        match question {
+            Question::Folder { .. } => Answer::Folder { present: self.folder },
+            Question::Transcript { uuids, .. } => Answer::Transcript {
+                folder_present: self.folder,
+                found: TranscriptFacts {
+                    exists: !self.transcript.is_empty(),
+                    present: uuids
+                        .iter()
+                        .copied()
+                        .filter(|uuid| self.transcript.contains(uuid))
+                        .collect(),
+                },
+            },
+            Question::Stamped => {
+                self.scans += 1;
+                let stamped = self.rows.values().filter(|row| {
+                    row.pending == Some(PendingAction::ResponseAborted)
+                });
+                Answer::Stamped { ids: stamped.map(|row| row.id).collect() }
+            }
+            Question::Handover { .. } => {
+                Answer::Handover { text: "handover".into(), last_message: None }
+            }
+        }
+    }
+
+    /// Lets time pass, waking the reducer exactly when it asked for it.
+    pub(super) fn pass(&mut self, millis: u64) {
+        let end = self.now.mono.plus(millis);
+        loop {
+            let next = self.state.next_wakeup(self.now).map_or(end, |(at, _)| at.min(end));
+            let step = next.since(self.now.mono);
+            self.now.mono = self.now.mono.max(next);
+            self.now.wall = self.now.wall.plus(step);
+            self.feed(Input::Wake);
+            if self.now.mono >= end
+                && self.state.next_wakeup(self.now).is_none_or(|(at, _)| at > end)
+            {
+                return;
+            }
+        }
+    }
+
+    pub(super) fn command(&mut self, command: Command) -> Result<Reply, IpcError> {
+        self.feed(Input::Command { reply: ReplyTo(1), command });
+        self.replies.pop().expect("a reply")
+    }
+
+    pub(super) fn create(&mut self, text: &str) {
+        let made = self.command(Command::Create {
+            folder: "/project".into(),
+            text: text.into(),
+            model: None,
+            permission_mode: None,
+            account: None,
+            user_settings_only: false,
+        });
+        assert!(matches!(made, Ok(Reply::Created(_))), "{made:?}");
+    }
+
+    pub(super) fn send(&mut self, text: &str) {
+        let (session, text) = (self.id(), text.into());
+        let sent = self.command(Command::Send { session, text, now: false });
+        assert!(matches!(sent, Ok(Reply::Accepted(_))), "{sent:?}");
+    }
+
+    pub(super) fn spawn(&mut self) {
+        let child = ChildMark { pid: 100, start: 1 };
+        let (session, launch) = (self.id(), self.launch);
+        self.feed(Input::Spawned { session, launch, child });
+    }
+
+    pub(super) fn spawn_and_shake(&mut self) {
+        self.spawn();
+        let request = self.controls.iter().rev().find_map(|control| match control {
+            Control::Initialize { request } => Some(request.clone()),
+            Control::Interrupt { .. } | Control::Answer { .. } | Control::Refuse { .. } => None,
+        });
+        let request = request.expect("a handshake");
+        self.stream(StreamEvent::ControlResponse { request, answer: Ok(json!({})) });
+        let session_id = Some(self.plan().conversation.id());
+        self.stream(StreamEvent::Init(Init {
+            session_id,
+            model: "m".into(),
+            permission_mode: "default".into(),
+            api_key_source: "none".into(),
+            version: "2".into(),
+        }));
+    }
+
+    pub(super) fn stream(&mut self, event: StreamEvent) {
+        let (session, launch) = (self.id(), self.launch);
+        self.feed(Input::Stream { session, launch, event });
+    }
+
+    fn say(&mut self, content: Content) {
+        self.stream(StreamEvent::Assistant(AssistantLine {
+            uuid: Some(Uuid(0x600d)),
+            message: "msg".into(),
+            synthetic: false,
+            parent: None,
+            content: vec![content],
+            context_tokens: 100,
+            stop_reason: None,
+            error: None,
+            api_error: None,
+            status: None,
+            cut: None,
+            aborted: false,
+        }));
+    }
+
+    pub(super) fn tool(&mut self, call: &str, command: &str) {
+        let input = json!({"command": command});
+        self.say(Content::ToolUse { id: call.into(), name: "Bash".into(), input });
+    }
+
+    pub(super) fn ask_permission(&mut self, call: &str, command: &str) {
+        self.tool(call, command);
+        let body = ControlAsk::CanUseTool {
+            tool: "Bash".into(),
+            tool_use: call.into(),
+            input: json!({"command": command}),
+            suggestions: vec![],
+            description: None,
+        };
+        let request = alloc::format!("ask-{call}");
+        self.stream(StreamEvent::ControlRequest { request, body });
+    }
+
+    pub(super) fn answer_turn(&mut self, text: &str) {
+        self.say(Content::Text(text.into()));
+        let uuid = self.lines.last().map(|line| line.uuid);
+        self.stream(StreamEvent::Result(Box::new(TurnResult {
+            subtype: "success".into(),
+            terminal_reason: Some("completed".into()),
+            num_turns: 1,
+            text: text.into(),
+            messages: uuid.into_iter().collect(),
+            ..TurnResult::default()
+        })));
+    }
+
+    pub(super) fn local_result(&mut self, command: &str, text: &str) {
+        self.stream(StreamEvent::Result(Box::new(TurnResult {
+            subtype: "success".into(),
+            text: text.into(),
+            local_command: Some(command.into()),
+            ..TurnResult::default()
+        })));
+    }
+
+    /// The child exits without a result.
+    pub(super) fn die(&mut self) {
+        let (session, launch) = (self.id(), self.launch);
+        self.feed(Input::OutputEnded { session, launch });
+        self.feed(Input::Exited { session, launch, code: Some(1), signal: None });
+    }
+
+    /// A session whose replays are used up.
+    pub(super) fn give_up(&mut self) {
+        self.create("hello");
+        self.spawn_and_shake();
+        self.die();
+        for _ in 0..2 {
+            self.pass(95_000);
+            self.spawn_and_shake();
+            self.die();
+        }
+        self.pass(180_000);
+        assert_eq!(self.row().pending, Some(PendingAction::RecoveryFailed));
+    }
+}
