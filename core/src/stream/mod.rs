@@ -8,18 +8,20 @@ mod decode;
 mod event;
 mod line;
 mod meaning;
+mod message;
 mod sniff;
 pub mod stdin;
 mod wire;
 
 #[cfg(test)]
-mod captures_test;
+pub(crate) mod captures_test;
 #[cfg(test)]
 mod garbage_test;
 #[cfg(test)]
 mod table_test;
 
 pub use event::*;
+pub use message::*;
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -35,7 +37,10 @@ impl Decoder {
     /// A decoder whose lines may be `max_line` bytes long (A-01; `Limits::line_max_bytes`). It holds
     /// at most one such line in memory.
     pub fn new(max_line: usize) -> Self {
-        Decoder { lines: line::Splitter::new(max_line), model: None }
+        Decoder {
+            lines: line::Splitter::new(max_line),
+            model: None,
+        }
     }
 
     /// The events that are complete after these bytes. How the bytes were cut into reads makes no
@@ -44,7 +49,8 @@ impl Decoder {
         // rule: PR-02, INV-64
         let mut events = Vec::new();
         let model = &mut self.model;
-        self.lines.push(bytes, |line| decode::line(line, model, &mut events));
+        self.lines
+            .push(bytes, |line| decode::line(line, model, &mut events));
         events
     }
 
@@ -52,7 +58,8 @@ impl Decoder {
     pub fn finish(&mut self) -> Vec<StreamEvent> {
         let mut events = Vec::new();
         let model = &mut self.model;
-        self.lines.finish(|line| decode::line(line, model, &mut events));
+        self.lines
+            .finish(|line| decode::line(line, model, &mut events));
         events
     }
 }

@@ -250,10 +250,10 @@ impl Block {
     }
 
     fn read(value: Value) -> Block {
-        match value {
-            Value::String(text) => Block::text(text),
-            other => Block::deserialize(other).unwrap_or_default(),
+        if let Value::String(text) = value {
+            return Block::text(text);
         }
+        Block::deserialize(value).unwrap_or_default()
     }
 }
 
