@@ -165,7 +165,6 @@ impl Builder {
     pub fn cut_off(&mut self, now: Now) -> Vec<Change> {
         let mut closed: Vec<Block> = Vec::new();
         for part in core::mem::take(&mut self.parts) {
-            // what was held back is the beginning of a marker line: it stays away
             closed.extend(part.into_closed(now));
         }
         // the retry never came: the text of the abandoned try is all there is
@@ -192,8 +191,7 @@ impl Builder {
     /// sub-agents that go on in the background stay open.
     pub fn end_turn(&mut self, now: Now) -> Vec<Change> {
         let mut out = Vec::new();
-        for mut part in core::mem::take(&mut self.parts) {
-            part.let_go();
+        for part in core::mem::take(&mut self.parts) {
             out.extend(part.into_closed(now).map(Change::Save));
         }
         self.drop_abandoned(&mut out);

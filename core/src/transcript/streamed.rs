@@ -40,7 +40,8 @@ impl Part {
         self.block
     }
 
-    /// What is shown of it, closed as it is. A tool's input that never became complete is no call:
+    /// What is shown of it, closed as it is: what was held back is the beginning of a marker line
+    /// and stays away. A tool's input that never became complete is no call:
     /// it is hidden.
     pub(super) fn into_closed(self, now: Now) -> Option<Block> {
         let began = self.began;
@@ -49,14 +50,6 @@ impl Part {
             *millis = now.mono.since(began);
         }
         Some(block)
-    }
-
-    /// Shows what was held back as a possible marker line.
-    pub(super) fn let_go(&mut self) {
-        let held = self.cutter.finish();
-        if let Some(text) = self.block.as_mut().and_then(text_of) {
-            text.push_str(&held);
-        }
     }
 
     /// When it may be saved next; `None` if the stored state is the shown one.

@@ -1,5 +1,7 @@
 //! Blocks of streams made by hand.
 
+extern crate std;
+
 use super::captures_test::{Window, at};
 use super::scene::*;
 use super::*;
@@ -7,6 +9,7 @@ use crate::stream::{AssistantLine, BlockStart, Content, PartialKind, TaskEvent, 
 use alloc::boxed::Box;
 use alloc::string::ToString;
 use alloc::vec;
+use proptest::prelude::*;
 use serde_json::json;
 
 #[test]
@@ -317,4 +320,49 @@ fn an_interrupted_reply_ends_where_it_was_interrupted() {
     }));
     s.see(StreamEvent::Result(Box::default())).end_turn();
     assert_eq!(s.seen(), ["text Hello this!"]);
+}
+
+proptest! {
+    #[test]
+    fn events_in_any_order_leave_a_sound_window(steps in proptest::collection::vec(0usize..19, 0..60)) {
+        let tool = || BlockStart::ToolUse { id: "t".into(), name: "Bash".into() };
+        let mut s = Session::new();
+        for step in steps {
+            match step {
+                0 => s.see(start("m")),
+                1 => s.see(start("n")),
+                2 => s.see(begin("m", 0, BlockStart::Text)),
+                3 => s.see(begin("m", 1, BlockStart::Thinking)),
+                4 => s.see(begin("n", 0, tool())),
+                5 => s.see(text("m", 0, " -->\na\n<!-- omniscio:x")),
+                6 => s.see(text("m", 1, "b ")),
+                7 => s.see(text("n", 0, "c")),
+                8 => s.see(abandoned("m")),
+                9 => s.see(abandoned("n")),
+                10 => s.see(partial("m", PartialKind::MessageStop)),
+                11 => s.see(said("m", "whole")),
+                12 => s.see(said("n", "")),
+                13 => s.see(call("n", "t", None)),
+                14 => s.see(call("n", "u", Some("t"))),
+                15 => s.see(answer("t", "ok")),
+                16 => s.see(StreamEvent::ThinkingTokens),
+                17 => {
+                    s.end_turn();
+                    let open = s.seen().into_iter().filter(|line| line.starts_with('~'));
+                    prop_assert!(open.into_iter().all(|line| line.starts_with("~tool u")));
+                    &mut s
+                }
+                _ => {
+                    s.cut_off();
+                    prop_assert!(s.seen().iter().all(|line| !line.starts_with('~')));
+                    &mut s
+                }
+            };
+            prop_assert!(s.seen().iter().all(|line| !line.contains("<!-")));
+        }
+        s.cut_off();
+        prop_assert!(s.builder.next_save(&s.limits).is_none());
+        let numbers: Vec<u64> = s.window.0.keys().copied().collect();
+        prop_assert_eq!(numbers, (1..=s.window.0.len() as u64).collect::<Vec<_>>());
+    }
 }
