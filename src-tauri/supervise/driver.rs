@@ -11,11 +11,12 @@ use super::clock::Clock;
 use super::effects::{Effects, Ran};
 use super::listener::Outbox;
 use super::store::Lock;
+use super::supervisor::Rules;
 use inbox::{Inbox, Message};
 use omniscio_core::ipc::{AccountView, CliState, Event, IpcCode, LiveView, RowView};
 use omniscio_core::limits::Limits;
 use omniscio_core::settings::KillSwitches;
-use omniscio_core::supervisor::{Boot, Input, State, Step, step};
+use omniscio_core::supervisor::{Boot, Input, State, Step};
 use omniscio_core::time::{Day, Mono, Now, Wall};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -39,6 +40,7 @@ pub(super) struct Fixed {
     pub(super) accounts: Vec<AccountView>,
     /// Each new state gets this plus its generation.
     pub(super) seed: u64,
+    pub(super) rules: Rules,
 }
 
 /// The loop and all it works with.
@@ -107,9 +109,9 @@ impl Driver {
         self.woke = matches!(input, Input::Wake);
         let what = name(&input);
         let now = self.now();
-        let state = &mut self.state;
+        let (state, rules) = (&mut self.state, self.fixed.rules);
         // after a panic the state is thrown away
-        let step: Result<Step, _> = catch_unwind(AssertUnwindSafe(|| step(state, input, now)));
+        let step: Result<Step, _> = catch_unwind(AssertUnwindSafe(|| rules(state, input, now)));
         match step {
             Ok(step) => self.effects.run(step, now.wall),
             Err(panic) => Ran::Broken(format!("a rule panicked at {what}: {}", words(&*panic))),
@@ -239,9 +241,10 @@ impl Driver {
 
     fn now(&self) -> Now {
         let sample = self.clock.now();
+        let mono = sample.mono_ms.saturating_sub(self.effects.held_ms);
         Now {
             wall: Wall(sample.wall_ms),
-            mono: Mono(sample.mono_ms),
+            mono: Mono(mono),
             day: Day(sample.local_day),
         }
     }

@@ -4,12 +4,14 @@
 //! until it can be committed. Decides nothing about a session.
 
 mod asks;
+mod fill;
 pub(super) mod ground;
 mod launches;
 mod sink;
 mod words;
 
 use super::board::Board;
+use super::clock::Clock;
 use super::driver::inbox::{Failed, Inbox, Message};
 use super::listener::Outbox;
 use super::logs::redact;
@@ -31,6 +33,9 @@ use std::time::Duration;
 
 /// A disk that could not be written is tried again after this.
 const STORE_RETRY_MS: u64 = 1_000;
+
+/// A store that took longer than this held the loop up: the rules' deadlines do not count that time.
+const HELD_MIN_MS: u64 = 250;
 
 /// What came of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,6 +60,9 @@ pub(super) struct Effects {
     pub(super) own: VecDeque<Message>,
     /// Counts the states since the start of the app: answers to an older one are thrown away.
     pub(super) generation: u64,
+    /// How long the store has held the loop up so far, in milliseconds. No output was read meanwhile
+    /// and no act was done: for the rules it did not pass.
+    pub(super) held_ms: u64,
 }
 
 impl Effects {
@@ -75,12 +83,17 @@ impl Effects {
             asks: Asks::new(Arc::clone(ground), Arc::clone(inbox)),
             own: VecDeque::new(),
             generation: 0,
+            held_ms: 0,
         }
     }
 
     /// Commits, then acts.
-    pub(super) fn run(&mut self, step: Step, now: Wall) -> Ran {
+    pub(super) fn run(&mut self, mut step: Step, now: Wall) -> Ran {
         // rule: DB-03
+        let filled = self.patiently(|store| fill::fill(&mut step, |id| store.message_text(id)));
+        if let Err(ran) = filled {
+            return ran;
+        }
         match self.commit(&step.writes, now) {
             Ok(Committed::Done) => self.act(step.acts),
             Ok(Committed::Refused { session }) => self.refused(session, step.acts),
@@ -129,6 +142,20 @@ impl Effects {
 
     /// Does something with the store, again and again while its disk is the trouble.
     fn patiently<T>(
+        &mut self,
+        what: impl FnMut(&mut Store) -> Result<T, StoreError>,
+    ) -> Result<T, Ran> {
+        let before = Clock.now().mono_ms;
+        let done = self.until_done(what);
+        let took = Clock.now().mono_ms.saturating_sub(before);
+        if took >= HELD_MIN_MS {
+            tracing::warn!(took, "the store held the loop up");
+            self.held_ms = self.held_ms.saturating_add(took);
+        }
+        done
+    }
+
+    fn until_done<T>(
         &mut self,
         mut what: impl FnMut(&mut Store) -> Result<T, StoreError>,
     ) -> Result<T, Ran> {

@@ -19,12 +19,17 @@ use omniscio_core::ipc::CliState;
 use omniscio_core::launch::child_env::Var;
 use omniscio_core::limits::Limits;
 use omniscio_core::settings::KillSwitches;
+use omniscio_core::supervisor::{Input, State, Step, step};
+use omniscio_core::time::Now;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex};
 use std::thread;
+
+/// The rules as a function: [`omniscio_core::supervisor::step`].
+pub type Rules = fn(&mut State, Input, Now) -> Step;
 
 /// Which CLI is started.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +64,8 @@ pub struct Config {
     pub fake: bool,
     /// Seed of ids and jitter; `None` for chance. One database must not see the same seed twice.
     pub seed: Option<u64>,
+    /// The rules. A test plants a panic here.
+    pub rules: Rules,
 }
 
 impl Config {
@@ -73,6 +80,7 @@ impl Config {
             switches: KillSwitches::default(),
             fake: false,
             seed: None,
+            rules: step,
         }
     }
 }
@@ -139,6 +147,7 @@ impl Supervisor {
             switches: config.switches,
             accounts: ground.accounts.iter().map(Account::view).collect(),
             seed: config.seed.map_or_else(chance, Ok)?,
+            rules: config.rules,
         };
         let effects = Effects::new(store, &ground, &inbox, outbox.clone(), Arc::clone(&board));
         let driver = Driver::new(

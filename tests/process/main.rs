@@ -10,4 +10,5 @@ mod output;
 mod rig;
 mod stdin;
 mod stop;
+mod supervisor;
 mod sweep;

@@ -2,46 +2,55 @@
 
 use super::rig::{App, Ground, LONG, config, marked};
 use omniscio_core::block::BlockKind;
-use omniscio_core::ipc::{Event, IpcCode, RowView};
-use omniscio_core::session::{PendingAction, Status};
-use omniscio_core::supervisor::Command;
-use omniscio_lib::supervise::supervisor::{StartError, Supervisor};
-use omniscio_lib::supervise::listener::Listener;
 use omniscio_core::id::SessionId;
+use omniscio_core::ipc::{Event, IpcCode, RowView};
+use omniscio_core::session::{PendingAction, Status, StopReason};
+use omniscio_core::supervisor::Command;
+use omniscio_lib::supervise::listener::Listener;
+use omniscio_lib::supervise::supervisor::{StartError, Supervisor};
 use std::io::{BufRead, BufReader};
 use std::process::{self, Stdio};
 
-const DIES: &str = "abort: exited by signal 9";
+const HELLO: &str = "Say hello. [[fake: slow 50; say Hello there, whoever you are.]]";
 
 #[test]
 fn a_session_is_answered_and_its_conversation_is_kept() {
     let ground = Ground::new();
     let app = ground.start();
-    let session = app.create(&ground, "Say hello. [[fake: say Hello there.]]");
+    let session = app.create(&ground, HELLO);
     let row = app.until_answered(session);
-    assert_eq!(row.answer_line.as_deref(), Some("Hello there."));
+    assert_eq!(
+        row.answer_line.as_deref(),
+        Some("Hello there, whoever you are.")
+    );
     assert!(row.cli_session_id.is_some() && row.ever_answered);
     app.until("text as it grows", |told| {
-        told.events.iter().find(|event| matches!(event, Event::Delta { .. })).map(drop)
+        told.events
+            .iter()
+            .find(|event| matches!(event, Event::Delta { .. }))
+            .map(drop)
     });
 
     let page = app.handle.page(session, None, 100).unwrap();
     let said: Vec<&str> = page
         .blocks
         .iter()
-        .filter_map(|block| match &block.kind {
-            BlockKind::Operator { text, .. } | BlockKind::Assistant { text } => Some(text.as_str()),
-            _ => None,
+        .filter_map(|block| {
+            let (BlockKind::Operator { text, .. } | BlockKind::Assistant { text }) = &block.kind
+            else {
+                return None;
+            };
+            Some(text.as_str())
         })
         .collect();
-    assert_eq!(said, ["Say hello. [[fake: say Hello there.]]", "Hello there."]);
+    assert_eq!(said, [HELLO, "Hello there, whoever you are."]);
     let snapshot = app.handle.snapshot().unwrap();
     assert_eq!(snapshot.rows.len(), 1);
     assert!(snapshot.fake && snapshot.recent_folders.len() == 1);
     app.handle.explain(session).unwrap();
 }
 
-// proves: RP-01
+// proves: SC-01, RP-01
 #[test]
 fn a_turn_that_dies_comes_back_by_itself() {
     let ground = Ground::new();
@@ -65,7 +74,13 @@ fn after_two_replays_it_needs_a_person_and_retry_brings_it_back() {
     let app = ground.start();
     let session = app.create(&ground, "Go. [[fake: fail-first 3 kill; say Done.]]");
     let row = app.until_failed(session);
-    assert_eq!(row.retry_attempts, 2);
+    assert_eq!(
+        app.count(session, "response-aborted: attempt charged"),
+        2,
+        "{:#?}",
+        app.reasons(session)
+    );
+    assert_eq!(row.stop_reason, Some(StopReason::DailyCap));
     app.until("badge", |told| (told.badge == 1).then_some(()));
 
     app.handle.command(Command::Retry { session }).unwrap();
@@ -107,11 +122,17 @@ fn quitting_ends_every_process_and_the_next_start_goes_on() {
     let app = ground.start();
     let session = app.create(&ground, "Go. [[fake: fail-first 1 bash 600; say Done.]]");
     app.until_row(session, "tool", |view| !view.row.replay.calls.is_empty());
-    assert!(marked(ground.home.path()).len() >= 2, "the CLI and its tool");
+    assert!(
+        marked(ground.home.path()).len() >= 2,
+        "the CLI and its tool"
+    );
     app.quit();
     assert_eq!(marked(ground.home.path()), Vec::<u32>::new());
     assert_eq!(
-        app.handle.command(Command::Stop { session }).unwrap_err().code,
+        app.handle
+            .command(Command::Stop { session })
+            .unwrap_err()
+            .code,
         IpcCode::Quitting
     );
 
@@ -127,9 +148,14 @@ const HOME: &str = "SUPERVISOR_TEST_HOME";
 /// Not a test by itself: the app that the next test kills. Without its variable it does nothing.
 #[test]
 fn the_app_that_is_killed() {
-    let Some(home) = std::env::var_os(HOME) else { return };
+    let Some(home) = std::env::var_os(HOME) else {
+        return;
+    };
     let app = App::start(config(home.as_ref()));
-    let folder = std::path::Path::new(&home).join("project").display().to_string();
+    let folder = std::path::Path::new(&home)
+        .join("project")
+        .display()
+        .to_string();
     let command = Command::Create {
         folder,
         text: "Go. [[fake: fail-first 1 bash 600; say Done.]]".to_string(),
@@ -140,9 +166,10 @@ fn the_app_that_is_killed() {
     };
     app.handle.command(command).unwrap();
     app.until("tool", |told| {
-        told.events.iter().find(|event| {
-            matches!(event, Event::Row(view) if !view.row.replay.calls.is_empty())
-        }).map(drop)
+        told.events
+            .iter()
+            .find(|event| matches!(event, Event::Row(view) if !view.row.replay.calls.is_empty()))
+            .map(drop)
     });
     println!("ready");
     app.handle.ended_within(LONG);
@@ -154,26 +181,43 @@ fn what_a_killed_app_left_is_ended_by_the_next_start_and_the_turn_comes_back() {
     let ground = Ground::new();
     let home = ground.home.path();
     let mut first = process::Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "supervisor::life::the_app_that_is_killed", "--nocapture"])
+        .args([
+            "--exact",
+            "supervisor::life::the_app_that_is_killed",
+            "--nocapture",
+        ])
         .env(HOME, home)
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
     let mut said = BufReader::new(first.stdout.take().unwrap()).lines();
-    assert!(said.any(|line| line.unwrap().contains("ready")), "the first app did not get ready");
+    assert!(
+        said.any(|line| line.unwrap().contains("ready")),
+        "the first app did not get ready"
+    );
     let left = marked(home);
     first.kill().unwrap();
     first.wait().unwrap();
 
     let app = ground.start();
     let now = marked(home);
-    assert!(left.iter().all(|pid| !now.contains(pid)), "{left:?} are not gone: {now:?}");
+    assert!(
+        left.iter().all(|pid| !now.contains(pid)),
+        "{left:?} are not gone: {now:?}"
+    );
     let snapshot = app.handle.snapshot().unwrap();
-    let [RowView { row, .. }] = &snapshot.rows[..] else { panic!("{snapshot:?}") };
+    let [RowView { row, .. }] = &snapshot.rows[..] else {
+        panic!("{snapshot:?}")
+    };
     app.until_row(row.id, "answer", |view| {
         view.row.answer_line.as_deref() == Some("Done.") && view.row.turn.is_none()
     });
-    assert_eq!(app.count(row.id, "crash-resume: crash-resume"), 1, "{:#?}", app.reasons(row.id));
+    assert_eq!(
+        app.count(row.id, "launch: launch"),
+        2,
+        "{:#?}",
+        app.reasons(row.id)
+    );
 }
 
 #[test]
@@ -190,5 +234,8 @@ fn without_a_cli_the_row_says_what_to_do() {
     let row = app.until_row(session, "error", |view| view.row.status == Status::Error);
     assert_eq!(row.pending, None::<PendingAction>);
     let words = row.words.unwrap();
-    assert!(words.contains(missing.to_str().unwrap()) && words.contains("Install it"), "{words}");
+    assert!(
+        words.contains(missing.to_str().unwrap()) && words.contains("Install it"),
+        "{words}"
+    );
 }
