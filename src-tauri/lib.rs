@@ -1,3 +1,7 @@
-//! The app as a library: the supervising half and, beside it, the window's half.
+//! The app as a library: the supervising half, and beside it the half that knows Tauri.
 
+#[cfg(unix)]
+pub mod start;
 pub mod supervise;
+#[cfg(unix)]
+pub mod window;
