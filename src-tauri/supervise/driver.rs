@@ -21,6 +21,7 @@ use omniscio_core::time::{Day, Mono, Now, Wall};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 /// The loop looks at the clock at least this often, so that a sleep of the machine is noticed soon
@@ -82,14 +83,20 @@ impl Driver {
     /// Runs until the rules say that the app may end. `started` is called once the first rows are in.
     /// The lock of the data folder is let go at the very end.
     pub(super) fn run(mut self, started: impl FnOnce(), lock: Lock) {
+        let ending = Ending {
+            inbox: Arc::clone(&self.inbox),
+            board: Arc::clone(&self.board),
+            outbox: self.outbox.clone(),
+        };
         let mut ran = self.boot(true);
         started();
         while ran != Ran::End {
             ran = match ran {
                 Ran::Broken(why) => self.rebuild(&why),
                 Ran::On | Ran::End => match self.next() {
-                    Some(input) => self.turn(input),
-                    None => Ran::On,
+                    Ok(Some(input)) => self.turn(input),
+                    Ok(None) => Ran::On,
+                    Err(ran) => ran,
                 },
             };
         }
@@ -100,6 +107,7 @@ impl Driver {
             .fail_all(IpcCode::Quitting, "The app is quitting.");
         drop(self.effects);
         drop(lock);
+        drop(ending);
         self.board.end();
         self.outbox.close();
     }
@@ -181,12 +189,15 @@ impl Driver {
     }
 
     /// The next input; `None` if there was nothing for the rules.
-    fn next(&mut self) -> Option<Input> {
+    fn next(&mut self) -> Result<Option<Input>, Ran> {
         if let Some(message) = self.effects.own.pop_front() {
-            return self.translate(message);
+            return Ok(self.translate(message));
         }
         let before = self.now();
-        let wakeup = self.state.next_wakeup(before);
+        let state = &self.state;
+        let wakeup = catch_unwind(AssertUnwindSafe(|| state.next_wakeup(before)));
+        let wakeup =
+            wakeup.map_err(|panic| Ran::Broken(format!("no next wake-up: {}", words(&*panic))))?;
         let due = wakeup.map_or(LOOK_UP_MS, |(at, _)| at.since(before.mono));
         let limit = due.min(LOOK_UP_MS).max(u64::from(self.woke));
         let message = self.inbox.next(Duration::from_millis(limit));
@@ -194,16 +205,16 @@ impl Driver {
         let millis = after.since(before.mono.plus(limit));
         if millis > SLEPT_MIN_MS {
             self.effects.own.extend(message);
-            return Some(Input::Slept { millis });
+            return Ok(Some(Input::Slept { millis }));
         }
-        match (message, wakeup) {
+        Ok(match (message, wakeup) {
             (Some(message), _) => self.translate(message),
             (None, Some((at, why))) if after >= at => {
                 tracing::trace!(why, "wake");
                 Some(Input::Wake)
             }
             (None, _) => None,
-        }
+        })
     }
 
     fn translate(&mut self, message: Message) -> Option<Input> {
@@ -247,6 +258,27 @@ impl Driver {
             mono: Mono(mono),
             day: Day(sample.local_day),
         }
+    }
+}
+
+/// Tells everybody that the loop has ended, also when it panicked outside of the rules: the app ends
+/// then, the kernel hangs the children up, and the next start finds everything in the rows.
+struct Ending {
+    inbox: Arc<Inbox>,
+    board: Arc<Board>,
+    outbox: Outbox,
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            tracing::error!("the loop panicked: the app ends");
+        }
+        self.inbox.close();
+        self.board
+            .fail_all(IpcCode::Quitting, "The app is quitting.");
+        self.board.end();
+        self.outbox.close();
     }
 }
 
