@@ -40,6 +40,7 @@ pub fn attention(view: &RowView, policy: &Policy, limits: &Limits, now: Now) -> 
         shape,
         state,
         label,
+        until: row.resets_at.filter(|_| state == RowState::RateLimited),
         since: since(state, &reason, view),
         reason,
         row_tooltip: words::row_tooltip(state, view),
@@ -256,7 +257,7 @@ fn since(state: RowState, reason: &Reason, view: &RowView) -> Option<Wall> {
         RowState::Running => match reason {
             Reason::Activity(Activity::Working) | Reason::None | Reason::Text(_) => {
                 let row = &view.row;
-                let turn = row.turn.as_ref().map(|turn| turn.since);
+                let turn = row.turn.as_ref().map(|turn| turn.since).or(row.turn_since);
                 Some(turn.or(row.hide_since).unwrap_or(row.status_changed_at))
             }
             Reason::Activity(

@@ -240,6 +240,8 @@ pub struct Attention {
     pub reason: Reason,
     /// The row's tooltip, if it says more than the label.
     pub row_tooltip: Option<String>,
+    /// When the usage limit that it waits for resets, if known. The window formats it.
+    pub until: Option<Wall>,
     /// Since when: the time the row shows.
     pub since: Option<Wall>,
     /// The button of the strip, which `C` follows (RT-15).

@@ -78,19 +78,19 @@ fn line(a: &Attention) -> String {
 
 const RUNNING: &str = "Running | green-400 | Disc | running | Running | working | Working | -10000 | - | - | - | person false open true";
 const COMING: &str = "Running | green-400 | RingPulsing | starting | Coming back… | - | Launching | - | - | - | - | person false open true";
-const HOLDING: &str = "Running | orange-400 | Clock | waiting | Waiting | in the background; nothing wakes it yet | Agent is waiting; nothing wakes it yet | 0 | Continue | Sends “Please continue.” | Agent is waiting; nothing wakes it yet. | person false open false";
+const HOLDING: &str = "Running | orange-400 | Clock | waiting | Waiting | no auto-resume yet | Agent is waiting; nothing resumes it yet | 0 | Continue | Sends “Please continue.” | Agent is waiting; nothing resumes it yet. | person false open false";
 const YOUR_TURN: &str = "NeedsYou | amber-400 | Diamond | needs_you | Your turn | - | Your turn | 0 | - | - | - | person true open false";
 const LAUNCH_ERROR: &str = "Interrupted | red-400 | Triangle | error | Error | it could not be launched | It could not be launched | 0 | Retry | Launch failed — Retry tries again now. | It could not be launched. | person true open false";
-const STALLED: &str = "NeedsYou | orange-400 | OpenDiamond | stalled | Stalled? | mid-task; nothing continues it yet | Stopped mid-task; nothing continues it yet | 0 | Continue | Sends “Please continue.” | Stopped mid-task; nothing continues it yet. | person true open false";
+const STALLED: &str = "NeedsYou | orange-400 | OpenDiamond | stalled | Stalled? | nothing continues it yet | Stopped mid-task; nothing continues it yet | 0 | Continue | Sends “Please continue.” | Stopped mid-task; nothing continues it yet. | person true open false";
 const PAUSED: &str = "Other | grey-400 | TwoBars | paused | Paused by you | - | - | 0 | Continue | Sends “Please continue.” |  | person false open false";
 const ENDED: &str = "Other | grey-400 | Ring | ended | Ended | - | - | 0 | Continue | Sends “Please continue.” |  | person false open false";
 const GONE: &str =
     "Hidden | grey-400 | Ring | gone |  | - | - | - | - | - | - | person false open false";
-const SIGN_IN: &str = "NeedsYou | amber-400 | Door | auth_required | Sign in | signed out; nothing retries this yet | Signed out; nothing retries this yet | 0 | Continue | Sends “Please continue.” | Signed out; nothing retries this yet. | person true open false";
+const SIGN_IN: &str = "NeedsYou | amber-400 | Door | auth_required | Sign in | nothing retries it yet | Signed out; nothing retries it yet | 0 | Continue | Sends “Please continue.” | Signed out; nothing retries it yet. | person true open false";
 const API_ERROR: &str = "Interrupted | red-400 | Triangle | api_error | Error | the request was refused | The request was refused | 0 | Retry | Request failed — Retry sends it again now. | The request was refused. | person true open false";
 const STOPPED: &str = "NeedsYou | amber-400 | Square | stopped | Stopped | by you | Stopped by you | 0 | Continue | Sends “Please continue.” | Stopped by you. | person true open false";
 const SUSPENDED: &str = "Interrupted | grey-400 | HalfDisc | app_restart_suspended | Suspended | by an app restart | Suspended by an app restart | 0 | Continue | Sends “Please continue.” | By an app restart. | person true open false";
-const RATE_LIMITED: &str = "Running | orange-400 | Clock | rate_limited | Waiting | usage limit; nothing resumes it yet | Usage limit reached; nothing resumes it yet | 0 | Continue | Sends “Please continue.” | Usage limit reached; nothing resumes it yet. | person false open false";
+const RATE_LIMITED: &str = "Running | orange-400 | Clock | rate_limited | Waiting | no auto-resume yet | Usage limit reached; nothing resumes it yet | 0 | Continue | Sends “Please continue.” | Usage limit reached; nothing resumes it yet. | person false open false";
 const FAILED: &str = "Interrupted | red-400 | Cross | recovery_failed | Recovery failed | auto-retry stopped | Could not finish a reply; auto-retry stopped | 0 | Retry | Auto-retry stopped after repeated failures — Retry resets the limit and tries again now. | Could not finish a reply; auto-retry stopped. | person true open false";
 const CUT_OFF: &str = "Interrupted | red-400 | Pause | response_aborted | Paused | reply was cut off; retrying | Reply was cut off; retrying | 0 | Retry | Auto-recovery keeps retrying in the background — Retry tries again immediately. | Reply was cut off; retrying. | person true open false";
 const CUT_OFF_OFF: &str = "Interrupted | red-400 | Pause | response_aborted | Paused | reply was cut off; auto-recovery is off | Reply was cut off; auto-recovery is off | 0 | Retry | Auto-recovery is off — Retry tries again now. | Reply was cut off; auto-recovery is off. | person true open false";
@@ -237,6 +237,23 @@ fn the_next_flip_is_the_instant_the_answer_changes() {
     replay.row.hide_since = Some(Wall(T - 1));
     assert_eq!(flip(&replay, 0, true), Some(Wall(T + 299_999)));
     assert_eq!(flip(&view(Status::Running, None), 0, true), None);
+}
+
+#[test]
+fn an_unseen_recovery_goes_on_counting_from_the_turns_start() {
+    let mut shape = view(Status::Error, Some(PendingAction::ResponseAborted));
+    let running = look_at(&view(Status::Running, None), 0, true);
+    (shape.row.turn, shape.row.turn_since) = (None, Some(Wall(T - 10_000)));
+    assert_eq!(look_at(&shape, 60_000, true), running);
+}
+
+#[test]
+fn a_usage_limit_tells_when_it_resets_and_nothing_else_does() {
+    let mut limited = view(Status::Waiting, Some(PendingAction::RateLimited));
+    limited.row.resets_at = Some(Wall(T + 3_600_000));
+    assert_eq!(look_at(&limited, 0, true).until, Some(Wall(T + 3_600_000)));
+    limited.row.pending = None;
+    assert_eq!(look_at(&limited, 0, true).until, None);
 }
 
 #[test]

@@ -63,11 +63,10 @@ pub(super) fn reason(state: RowState, view: &RowView) -> Reason {
         RowState::Question => said(row.card.as_ref().and_then(question)),
         RowState::PlanReady => said(row.card.as_ref().and_then(plan)),
         RowState::Permission => said(row.card.as_ref().map(permission)),
-        RowState::SignIn => fixed("signed out; nothing retries this yet"),
+        RowState::SignIn => fixed("nothing retries it yet"),
         RowState::Stopped => fixed("by you"),
-        RowState::Stalled => fixed("mid-task; nothing continues it yet"),
-        RowState::RateLimited => fixed("usage limit; nothing resumes it yet"),
-        RowState::Holding => fixed("in the background; nothing wakes it yet"),
+        RowState::Stalled => fixed("nothing continues it yet"),
+        RowState::RateLimited | RowState::Holding => fixed("no auto-resume yet"),
         RowState::CutOffRetrying => fixed("reply was cut off; retrying"),
         RowState::CutOffRecoveryOff => fixed("reply was cut off; auto-recovery is off"),
         RowState::RecoveryFailed => fixed("auto-retry stopped"),
@@ -93,7 +92,7 @@ pub(super) fn row_tooltip(state: RowState, view: &RowView) -> Option<String> {
         RowState::Question | RowState::PlanReady | RowState::Permission => {
             return reason(state, view).words();
         }
-        RowState::SignIn => return Some(with_words("Signed out; nothing retries this yet", row)),
+        RowState::SignIn => return Some(with_words("Signed out; nothing retries it yet", row)),
         RowState::Stopped => "Stopped by you",
         RowState::Stalled => "Stopped mid-task; nothing continues it yet",
         RowState::RateLimited => {
@@ -102,7 +101,7 @@ pub(super) fn row_tooltip(state: RowState, view: &RowView) -> Option<String> {
                 row,
             ));
         }
-        RowState::Holding => "Agent is waiting; nothing wakes it yet",
+        RowState::Holding => "Agent is waiting; nothing resumes it yet",
         RowState::CutOffRetrying => "Reply was cut off; retrying",
         RowState::CutOffRecoveryOff => "Reply was cut off; auto-recovery is off",
         RowState::RecoveryFailed => "Could not finish a reply; auto-retry stopped",
