@@ -189,7 +189,7 @@ const LOCAL_COMMANDS: [&str; 8] =
 
 /// Whether the text is one of the CLI's local commands. A prompt command is not.
 pub fn is_local_command(text: &str) -> bool {
-    let word = text.trim_start().split_whitespace().next().unwrap_or_default();
+    let word = text.split_whitespace().next().unwrap_or_default();
     LOCAL_COMMANDS.contains(&word)
 }
 

@@ -1,0 +1,266 @@
+//! A headless supervisor on the pinned real CLI and a mock API, with short limits: what the tests of
+//! this target drive. It holds no assertion of its own but the one about repeated texts.
+
+use crate::support::mock_api::{MockApi, Request};
+use crate::support::real_cli::{CliHome, cli_path, wait_for, wait_until};
+use omniscio_core::block::{Block, BlockKind};
+use omniscio_core::id::SessionId;
+use omniscio_core::ipc::{Event, IpcError, Reply, RowView};
+use omniscio_core::limits::Limits;
+use omniscio_core::session::{PendingAction, SessionRow, Status};
+use omniscio_core::supervisor::Command;
+use omniscio_lib::supervise::accounts::Account;
+use omniscio_lib::supervise::handle::Handle;
+use omniscio_lib::supervise::listener::Listener;
+use omniscio_lib::supervise::supervisor::{Cli, Config, StartError, Supervisor};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// What the window would have been told.
+#[derive(Clone, Default)]
+pub(crate) struct Seen(Arc<Mutex<Told>>);
+
+#[derive(Default)]
+struct Told {
+    rows: Vec<RowView>,
+    notified: Vec<String>,
+}
+
+impl Listener for Seen {
+    fn events(&self, batch: Vec<Event>) {
+        let rows = batch.into_iter().filter_map(|event| match event {
+            Event::Row(row) => Some(*row),
+            Event::Gone(_)
+            | Event::Block { .. }
+            | Event::Delta { .. }
+            | Event::Settings(_)
+            | Event::Cli(_)
+            | Event::StoreTrouble(_)
+            | Event::Load(_)
+            | Event::Open(_)
+            | Event::Sent(_) => None,
+        });
+        self.0.lock().expect("no panic while told").rows.extend(rows);
+    }
+
+    fn notify(&self, _: SessionId, title: &str, body: &str) {
+        self.0.lock().expect("no panic while told").notified.push(format!("{title}: {body}"));
+    }
+
+    fn badge(&self, _: usize) {}
+
+    fn exited(&self) {}
+}
+
+/// Limits that let a recovery happen within seconds.
+pub(crate) fn limits() -> Limits {
+    Limits {
+        scan_interval_ms: 500,
+        scan_boot_delay_ms: 300,
+        replay_debounce_ms: 1_500,
+        cli_byte_idle_ms: 10_000,
+        cli_heals_first_margin_ms: 1_000,
+        silence_open_block_ms: 30_000,
+        silence_between_ms: 40_000,
+        first_output_ms: 40_000,
+        ..Limits::default()
+    }
+}
+
+/// One supervisor, its CLI's home, and the API it talks to.
+pub(crate) struct Bench {
+    pub(crate) api: MockApi,
+    pub(crate) home: CliHome,
+    pub(crate) seen: Seen,
+    handle: Option<Handle>,
+    data: tempfile::TempDir,
+}
+
+/// How a supervisor is configured on this home; also in a process of its own.
+pub(crate) fn config(data: &Path, variables: Vec<(String, String)>, config_dir: PathBuf) -> Config {
+    let account = Account {
+        id: "test".into(),
+        label: "Test".into(),
+        config_dir: Some(config_dir),
+        variables,
+        api_key: true,
+    };
+    let login = [("PATH".to_owned(), std::env::var("PATH").unwrap_or_default())];
+    Config {
+        limits: limits(),
+        cli: Cli::Fixed { program: cli_path(), args: Vec::new() },
+        accounts: Some(vec![account]),
+        login_env: Some(login.to_vec()),
+        ..Config::new(data.to_path_buf())
+    }
+}
+
+impl Bench {
+    pub(crate) fn new() -> Bench {
+        let api = MockApi::start();
+        let home = CliHome::new(&api);
+        let data = tempfile::tempdir().expect("a temporary folder");
+        let mut bench = Bench { api, home, seen: Seen::default(), handle: None, data };
+        bench.start();
+        bench
+    }
+
+    pub(crate) fn data(&self) -> &Path {
+        self.data.path()
+    }
+
+    pub(crate) fn config(&self) -> Config {
+        config(self.data(), self.variables(), self.home.config())
+    }
+
+    pub(crate) fn variables(&self) -> Vec<(String, String)> {
+        self.home.env().into_iter().map(|(name, value)| (name.to_string(), value)).collect()
+    }
+
+    pub(crate) fn try_start(&self) -> Result<Handle, StartError> {
+        Supervisor::start(self.config(), self.seen.clone())
+    }
+
+    pub(crate) fn start(&mut self) {
+        self.handle = Some(self.try_start().expect("a supervisor"));
+    }
+
+    /// Ends the supervisor in an orderly way.
+    pub(crate) fn quit(&mut self) {
+        if let Some(handle) = self.handle.take() {
+            handle.quit().expect("an orderly end");
+            assert!(handle.ended_within(Duration::from_secs(30)), "the loop ends");
+        }
+    }
+
+    pub(crate) fn handle(&self) -> &Handle {
+        self.handle.as_ref().expect("a running supervisor")
+    }
+
+    pub(crate) fn command(&self, command: Command) -> Result<Reply, IpcError> {
+        self.handle().command(command)
+    }
+
+    pub(crate) fn create(&self, text: &str) -> SessionId {
+        self.create_in(&self.home.project(), text, false)
+    }
+
+    pub(crate) fn create_in(&self, folder: &Path, text: &str, user_settings_only: bool) -> SessionId {
+        let made = self.command(Command::Create {
+            folder: folder.display().to_string(),
+            text: text.into(),
+            model: None,
+            permission_mode: None,
+            account: None,
+            user_settings_only,
+        });
+        match made.expect("a session") {
+            Reply::Created(id) => id,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(crate) fn send(&self, session: SessionId, text: &str) {
+        let sent = self.command(Command::Send { session, text: text.into(), now: false });
+        assert!(matches!(sent, Ok(Reply::Accepted(_))), "{sent:?}");
+    }
+
+    pub(crate) fn row(&self, session: SessionId) -> SessionRow {
+        let snapshot = self.handle().snapshot().expect("a snapshot");
+        let found = snapshot.rows.into_iter().find(|view| view.row.id == session);
+        found.expect("the row").row
+    }
+
+    pub(crate) fn blocks(&self, session: SessionId) -> Vec<Block> {
+        self.handle().page(session, None, 200).expect("a page").blocks
+    }
+
+    /// The agent's visible texts, in order.
+    pub(crate) fn answers(&self, session: SessionId) -> Vec<String> {
+        let texts = self.blocks(session).into_iter().filter_map(|block| match block.kind {
+            BlockKind::Assistant { text } if !block.cut_off => Some(text),
+            _ => None,
+        });
+        texts.collect()
+    }
+
+    /// Number of the person's bubbles.
+    pub(crate) fn bubbles(&self, session: SessionId) -> usize {
+        let blocks = self.blocks(session);
+        blocks.iter().filter(|block| matches!(block.kind, BlockKind::Operator { .. })).count()
+    }
+
+    pub(crate) fn wait_state(
+        &self,
+        session: SessionId,
+        what: &str,
+        state: (Status, Option<PendingAction>),
+    ) -> SessionRow {
+        wait_for(Duration::from_secs(60), what, || {
+            let row = self.row(session);
+            ((row.status, row.pending) == state).then_some(row)
+        })
+    }
+
+    /// Waits until the turn is answered and handed to the person.
+    pub(crate) fn wait_answer(&self, session: SessionId, text: &str) {
+        wait_until(Duration::from_secs(60), &format!("the answer {text:?}"), || {
+            let row = self.row(session);
+            (row.status, row.pending) == (Status::NeedsYou, None)
+                && self.answers(session).iter().any(|answer| answer.contains(text))
+        });
+    }
+
+    /// SIGKILL for the session's CLI, by its recorded pid.
+    pub(crate) fn kill_cli(&self, session: SessionId) {
+        let child = self.row(session).child.expect("a child");
+        signal(child.pid, "KILL");
+    }
+
+    /// Restarts of the session by an automatic actor, from the audit log.
+    pub(crate) fn replays(&self, session: SessionId) -> usize {
+        let audit = self.handle().audit(Some(session), 1_000).expect("the audit log");
+        audit.iter().filter(|line| line.reason == "attempt charged").count()
+    }
+
+    /// States in which the window ever saw the session.
+    pub(crate) fn states(&self, session: SessionId) -> Vec<(Status, Option<PendingAction>)> {
+        let told = self.seen.0.lock().expect("no panic while told");
+        let rows = told.rows.iter().filter(|view| view.row.id == session);
+        rows.map(|view| (view.row.status, view.row.pending)).collect()
+    }
+
+    pub(crate) fn notified(&self) -> usize {
+        self.seen.0.lock().expect("no panic while told").notified.len()
+    }
+
+    /// In no request stands the text more than once.
+    pub(crate) fn assert_never_twice(&self, text: &str) {
+        for request in self.api.main_requests() {
+            assert!(request.count_text_in_history(text) <= 1, "{text:?} twice in {}", body(&request));
+        }
+    }
+}
+
+pub(crate) fn body(request: &Request) -> String {
+    format!("{:#}", request.body["messages"])
+}
+
+/// Sends a signal to a process of ours, by its id.
+pub(crate) fn signal(pid: u32, name: &str) {
+    let sent = std::process::Command::new("kill")
+        .args([&format!("-{name}"), &pid.to_string()])
+        .status()
+        .expect("kill is there");
+    assert!(sent.success(), "kill -{name} {pid}");
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        if let Some(handle) = self.handle.take() {
+            // a failing test must not hang at its end as well
+            drop(handle.quit());
+        }
+    }
+}
