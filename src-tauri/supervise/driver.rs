@@ -103,13 +103,9 @@ impl Driver {
         tracing::info!("the loop ends");
         self.inbox.close();
         self.effects.end();
-        self.board
-            .fail_all(IpcCode::Quitting, "The app is quitting.");
         drop(self.effects);
         drop(lock);
         drop(ending);
-        self.board.end();
-        self.outbox.close();
     }
 
     /// One input through the rules, and what they say.
