@@ -41,7 +41,8 @@ pub(crate) fn run(options: &Options) -> Result<u8, String> {
 
     let app = sh::target()?.join("debug/omniscio");
     let mut args = options.app_args.clone();
-    if options.fake || no_claude() {
+    let names_a_cli = args.iter().any(|arg| arg.starts_with("--claude"));
+    if options.fake || (!names_a_cli && no_claude()) {
         args.insert(0, "--fake".to_owned());
     }
     if setup::has_display() {
