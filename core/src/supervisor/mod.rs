@@ -128,7 +128,10 @@ pub fn step(state: &mut State, input: Input, now: Now) -> Step {
     let mut cx = Cx { now, step: Step::default(), touched: BTreeSet::new(), before: BTreeMap::new() };
     state.dispatch(&mut cx, input);
     state.finish(&mut cx);
-    cx.step
+    // who gave a command finds its effect in place when the reply comes
+    let mut step = cx.step;
+    step.acts.sort_by_key(|act| matches!(act, Act::Reply { .. }));
+    step
 }
 
 impl State {
