@@ -1,9 +1,12 @@
 //! The frame: the list, the divider, the open session; or Settings, or the first-run page.
 
+use crate::dialogs::NewSessionDialog;
+use crate::first_run::FirstRun;
 use crate::icons::{Icon, Symbol};
 use crate::inbox::{Inbox, Sidebar};
 use crate::model::{self, Page, Store};
 use crate::session::Panel;
+use crate::settings::SettingsPage;
 use crate::toast::Toasts;
 use crate::{bridge, dom, keys, now};
 use leptos::ev;
@@ -36,16 +39,16 @@ pub fn App() -> impl IntoView {
     view! {
         {move || match (store.cli.get(), store.page.get()) {
             (Some(CliState::Missing { .. } | CliState::Broken { .. }), _) => {
-                view! { <FirstRunPage /> }.into_any()
+                view! { <FirstRun /> }.into_any()
             }
             (Some(CliState::Found { .. }) | None, Page::Settings) => {
-                view! { <SettingsFrame /> }.into_any()
+                view! { <SettingsPage /> }.into_any()
             }
             (Some(CliState::Found { .. }) | None, Page::Sessions) => {
                 view! { <Sessions list_shown=list_shown /> }.into_any()
             }
         }}
-        <Dialogs />
+        <NewSessionDialog />
         <Toasts />
         <Announcer />
     }
@@ -273,10 +276,3 @@ fn title(store: Store) {
         });
     });
 }
-
-#[component]
-fn FirstRunPage() -> impl IntoView {}
-#[component]
-fn SettingsFrame() -> impl IntoView {}
-#[component]
-fn Dialogs() -> impl IntoView {}

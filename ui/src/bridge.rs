@@ -4,6 +4,7 @@
 //! ordinary browser there is no backend: every call then answers with an error that says so.
 
 use js_sys::{Function, JSON, Object, Reflect};
+use leptos::prelude::*;
 use leptos::task::spawn_local;
 use omniscio_core::id::SessionId;
 use omniscio_core::ipc::{
@@ -119,6 +120,30 @@ pub async fn window_state(focused: bool, open: Option<SessionId>) -> Answer<()> 
 /// Opens a link outside.
 pub async fn open_external(url: &str) -> Answer<()> {
     call("open_external", &json!({ "url": url })).await
+}
+
+/// Puts a text on the clipboard.
+pub async fn copy_text(text: &str) -> Answer<()> {
+    let written = window().navigator().clipboard().write_text(text);
+    wasm_bindgen_futures::JsFuture::from(written)
+        .await
+        .map(drop)
+        .map_err(|_| internal("The text could not be copied.".into()))
+}
+
+/// Calls back whenever one of the elements changes its size, until the calling owner goes.
+pub fn watch_size(elements: &[&web_sys::Element], changed: impl Fn() + 'static) {
+    let callback = Closure::<dyn Fn()>::new(changed);
+    let Ok(observer) = web_sys::ResizeObserver::new(callback.as_ref().unchecked_ref()) else {
+        return log("sizes cannot be watched here");
+    };
+    for element in elements {
+        observer.observe(element);
+    }
+    let kept = StoredValue::new_local((observer, callback));
+    on_cleanup(move || {
+        kept.try_with_value(|(observer, _)| observer.disconnect());
+    });
 }
 
 /// Runs a call whose failure only the log needs to know.

@@ -6,7 +6,7 @@ use omniscio_core::ipc::TranscriptPage;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Blocks of one page, asked from the backend.
-pub const PAGE: u32 = 200;
+pub(crate) const PAGE: u32 = 200;
 /// More blocks than this are not kept while the end is followed; older ones are fetched again.
 const KEEP_MAX: usize = 800;
 /// Trimming goes down to this, so that it does not happen at every new block.
@@ -16,7 +16,7 @@ const EARLY_TEXT_MAX: usize = 256 * 1024;
 
 /// The blocks.
 #[derive(Debug, Default)]
-pub struct Blocks {
+pub(crate) struct Blocks {
     by_seq: BTreeMap<u64, Block>,
     /// Pieces that came before the page that holds their block.
     early: BTreeMap<u64, String>,
@@ -26,7 +26,7 @@ pub struct Blocks {
 
 /// What one piece of news changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
+pub(crate) enum Change {
     /// Nothing that shows.
     Nothing,
     /// Which blocks there are, or how they group.
@@ -37,7 +37,7 @@ pub enum Change {
 
 /// One thing that is drawn.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Item {
+pub(crate) enum Item {
     /// A block by itself.
     Single(u64),
     /// Consecutive tool calls, in one list.
@@ -46,7 +46,7 @@ pub enum Item {
 
 impl Item {
     /// Stays the same while the item grows.
-    pub fn key(&self) -> (bool, u64) {
+    pub(crate) fn key(&self) -> (bool, u64) {
         match self {
             Item::Single(seq) => (false, *seq),
             Item::Tools(calls) => (true, calls.first().copied().unwrap_or_default()),
@@ -56,32 +56,35 @@ impl Item {
 
 impl Blocks {
     /// Whether a page has come.
-    pub fn is_loaded(&self) -> bool {
+    pub(crate) fn is_loaded(&self) -> bool {
         self.loaded
     }
 
     /// Whether the backend has blocks before the first one here.
-    pub fn has_earlier(&self) -> bool {
+    pub(crate) fn has_earlier(&self) -> bool {
         self.earlier
     }
 
     /// The first block's number.
-    pub fn first(&self) -> Option<u64> {
+    pub(crate) fn first(&self) -> Option<u64> {
         self.by_seq.keys().next().copied()
     }
 
     /// One block.
-    pub fn get(&self, seq: u64) -> Option<&Block> {
+    pub(crate) fn get(&self, seq: u64) -> Option<&Block> {
         self.by_seq.get(&seq)
     }
 
     /// The turn of the last block.
-    pub fn last_turn(&self) -> u64 {
-        self.by_seq.values().next_back().map_or(0, |block| block.turn)
+    pub(crate) fn last_turn(&self) -> u64 {
+        self.by_seq
+            .values()
+            .next_back()
+            .map_or(0, |block| block.turn)
     }
 
     /// Takes a page. A block that came live meanwhile is newer than the page's and stays.
-    pub fn take_page(&mut self, page: TranscriptPage) {
+    pub(crate) fn take_page(&mut self, page: TranscriptPage) {
         self.loaded = true;
         self.earlier = page.earlier;
         for mut block in page.blocks {
@@ -94,7 +97,7 @@ impl Blocks {
     }
 
     /// Takes a block that is new or replaced.
-    pub fn take_block(&mut self, block: Block) -> Change {
+    pub(crate) fn take_block(&mut self, block: Block) -> Change {
         self.early.remove(&block.seq);
         let seq = block.seq;
         let before_page = self.earlier && self.first().is_some_and(|first| seq < first);
@@ -111,13 +114,19 @@ impl Blocks {
     }
 
     /// Appends a piece of text to an open block.
-    pub fn take_delta(&mut self, seq: u64, text: &str) -> Change {
+    pub(crate) fn take_delta(&mut self, seq: u64, text: &str) -> Change {
         if let Some(block) = self.by_seq.get_mut(&seq) {
-            if let Some(own) = text_of(block) {
-                own.push_str(text);
-                return Change::Content(seq);
-            }
-            return Change::Nothing;
+            let was_empty = is_empty(block);
+            let Some(own) = text_of(block) else {
+                return Change::Nothing;
+            };
+            own.push_str(text);
+            let same_place = was_empty == is_empty(block);
+            return if same_place {
+                Change::Content(seq)
+            } else {
+                Change::Order
+            };
         }
         if !self.loaded {
             let early = self.early.entry(seq).or_default();
@@ -129,7 +138,7 @@ impl Blocks {
     }
 
     /// Lets go of the oldest blocks when there are too many. Returns whether any went.
-    pub fn trim(&mut self) -> bool {
+    pub(crate) fn trim(&mut self) -> bool {
         if self.by_seq.len() <= KEEP_MAX {
             return false;
         }
@@ -141,7 +150,7 @@ impl Blocks {
     }
 
     /// What is drawn, in order. Hidden blocks are absent unless they are asked for (UI-22).
-    pub fn items(&self, show_hidden: bool) -> Vec<Item> {
+    pub(crate) fn items(&self, show_hidden: bool) -> Vec<Item> {
         // rule: UI-22
         let here: BTreeSet<&str> = self.by_seq.values().filter_map(call_of).collect();
         let mut items: Vec<Item> = Vec::new();
@@ -150,7 +159,10 @@ impl Blocks {
                 continue;
             }
             if let BlockKind::Tool { parent, .. } = &block.kind {
-                if parent.as_deref().is_some_and(|parent| here.contains(parent)) {
+                if parent
+                    .as_deref()
+                    .is_some_and(|parent| here.contains(parent))
+                {
                     continue;
                 }
                 if let Some(Item::Tools(calls)) = items.last_mut() {
@@ -166,18 +178,23 @@ impl Blocks {
     }
 
     /// The calls of a sub-agent, in order.
-    pub fn children(&self, of: &str) -> Vec<u64> {
-        let child = |block: &Block| {
-            matches!(&block.kind, BlockKind::Tool { parent: Some(parent), .. } if parent == of)
-        };
-        self.by_seq.iter().filter(|(_, block)| child(block)).map(|(seq, _)| *seq).collect()
+    pub(crate) fn children(&self, of: &str) -> Vec<u64> {
+        let child = |block: &Block| matches!(&block.kind, BlockKind::Tool { parent: Some(parent), .. } if parent == of);
+        self.by_seq
+            .iter()
+            .filter(|(_, block)| child(block))
+            .map(|(seq, _)| *seq)
+            .collect()
     }
 
     /// Whether a reply or a message of the person stands after this block.
-    pub fn is_followed(&self, seq: u64) -> bool {
+    pub(crate) fn is_followed(&self, seq: u64) -> bool {
         self.by_seq.range(seq + 1..).any(|(_, block)| {
             !block.hidden
-                && matches!(block.kind, BlockKind::Assistant { .. } | BlockKind::Operator { .. })
+                && matches!(
+                    block.kind,
+                    BlockKind::Assistant { .. } | BlockKind::Operator { .. }
+                )
         })
     }
 }
@@ -245,7 +262,10 @@ fn groups_alike(old: &Block, new: &Block) -> bool {
 fn append_missing(block: &mut Block, early: &str) {
     let Some(text) = text_of(block) else { return };
     let cuts = early.char_indices().map(|(at, _)| at).chain([early.len()]);
-    let held = cuts.filter(|cut| text.ends_with(&early[..*cut])).max().unwrap_or_default();
+    let held = cuts
+        .filter(|cut| text.ends_with(&early[..*cut]))
+        .max()
+        .unwrap_or_default();
     text.push_str(&early[held..]);
 }
 
@@ -301,7 +321,12 @@ mod tests {
     #[test]
     fn hidden_rows_are_kept_and_absent_until_they_are_asked_for() {
         let mut blocks = Blocks::default();
-        let mut note = block(2, BlockKind::Note { text: "cut off".into() });
+        let mut note = block(
+            2,
+            BlockKind::Note {
+                text: "cut off".into(),
+            },
+        );
         (note.hidden, note.interruption) = (true, true);
         blocks.take_page(page(vec![say(1, "a"), note, say(3, "b")], false));
         assert_eq!(blocks.items(false), [Item::Single(1), Item::Single(3)]);
@@ -313,12 +338,24 @@ mod tests {
         let mut blocks = Blocks::default();
         let mut nudge = block(3, BlockKind::Note { text: "n".into() });
         nudge.hidden = true;
-        let all = vec![say(1, "a"), tool(2, None), nudge, tool(4, None), say(5, "b"), tool(6, None)];
+        let all = vec![
+            say(1, "a"),
+            tool(2, None),
+            nudge,
+            tool(4, None),
+            say(5, "b"),
+            tool(6, None),
+        ];
         blocks.take_page(page(all, false));
         let tools = |calls: &[u64]| Item::Tools(calls.to_vec());
         assert_eq!(
             blocks.items(false),
-            [Item::Single(1), tools(&[2, 4]), Item::Single(5), tools(&[6])]
+            [
+                Item::Single(1),
+                tools(&[2, 4]),
+                Item::Single(5),
+                tools(&[6])
+            ]
         );
         assert_eq!(blocks.items(true).len(), 6, "a shown hidden row parts them");
     }
@@ -339,19 +376,25 @@ mod tests {
         blocks.take_page(page(vec![], false));
         assert_eq!(blocks.take_block(say(1, "")), Change::Order);
         assert_eq!(blocks.items(false), [], "nothing to show yet");
-        assert_eq!(blocks.take_delta(1, "Hel"), Change::Content(1));
+        assert_eq!(blocks.take_delta(1, "Hel"), Change::Order, "now there is");
         assert_eq!(blocks.take_delta(1, "lo"), Change::Content(1));
         assert_eq!(text(&blocks, 1), "Hello");
         assert_eq!(blocks.take_block(say(1, "Hello.")), Change::Content(1));
         assert_eq!(text(&blocks, 1), "Hello.");
-        assert_eq!(blocks.take_delta(9, "lost"), Change::Nothing, "no such block");
+        assert_eq!(
+            blocks.take_delta(9, "lost"),
+            Change::Nothing,
+            "no such block"
+        );
     }
 
     #[test]
     fn pieces_that_race_a_page_are_neither_lost_nor_doubled() {
-        for (in_page, wanted) in
-            [("One ", "One two three"), ("One two ", "One two three"), ("One two three", "One two three")]
-        {
+        for (in_page, wanted) in [
+            ("One ", "One two three"),
+            ("One two ", "One two three"),
+            ("One two three", "One two three"),
+        ] {
             let mut blocks = Blocks::default();
             blocks.take_delta(1, "two ");
             blocks.take_delta(1, "three");
@@ -383,9 +426,16 @@ mod tests {
         assert!(!blocks.trim());
         blocks.take_block(say(801, "x"));
         assert!(blocks.trim());
-        assert_eq!((blocks.first(), blocks.items(false).len()), (Some(302), 500));
+        assert_eq!(
+            (blocks.first(), blocks.items(false).len()),
+            (Some(302), 500)
+        );
         assert!(blocks.has_earlier());
-        assert_eq!(blocks.take_block(say(5, "late")), Change::Nothing, "it comes with its page");
+        assert_eq!(
+            blocks.take_block(say(5, "late")),
+            Change::Nothing,
+            "it comes with its page"
+        );
     }
 
     #[test]
