@@ -396,3 +396,6 @@ impl Marked {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

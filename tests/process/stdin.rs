@@ -71,7 +71,7 @@ fn a_child_that_does_not_read_fills_the_queue_and_every_message_is_accounted_for
 #[test]
 fn a_pipe_that_something_else_keeps_open_does_not_hold_the_end_up() {
     let rig = Rig::start(
-        "setsid sh -c 'echo $$ > left; exec sleep 600' <&0 >/dev/null 2>&1 & read go; exit 0",
+        "exec 3<&0; setsid sh -c 'echo $$ > left; exec sleep 600' <&3 >/dev/null 2>&1 & read go; exit 0",
     );
     let left = process_in(&rig.home.path().join("left"));
     rig.child
