@@ -84,6 +84,10 @@ fn open(app: &App) -> tauri::Result<WebviewWindow> {
     let config = config.ok_or(tauri::Error::WindowNotFound)?;
     WebviewWindowBuilder::from_config(app, config)?
         .on_navigation(check::is_own_page)
+        // the page names its open session; the desktop shows it
+        .on_document_title_changed(|window, title| {
+            logged("name the window", window.set_title(&title))
+        })
         .initialization_script(include_str!("quit_key.js"))
         .build()
 }

@@ -1,0 +1,14 @@
+//! The built app in its window: under a display of its own, driven as a person drives it, on the
+//! bundled stand-in with short limits. Whatever a machine lacks fails a test; nothing is skipped.
+
+#[path = "../support/display.rs"]
+mod display;
+#[path = "../support/driver.rs"]
+mod driver;
+mod ground;
+mod life;
+mod page;
+mod recovery;
+mod sessions;
+mod settings;
+mod trust;
