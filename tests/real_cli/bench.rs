@@ -212,6 +212,16 @@ impl Bench {
         });
     }
 
+    /// Waits until the CLI's transcripts hold this text: it writes them behind its output.
+    pub(crate) fn wait_on_disk(&self, text: &str) {
+        wait_until(Duration::from_secs(30), &format!("{text:?} on disk"), || {
+            let transcripts = self.home.transcripts();
+            transcripts.iter().any(|file| {
+                std::fs::read_to_string(file).is_ok_and(|all| all.contains(text))
+            })
+        });
+    }
+
     /// SIGKILL for the session's CLI, by its recorded pid.
     pub(crate) fn kill_cli(&self, session: SessionId) {
         let child = self.row(session).child.expect("a child");
@@ -233,6 +243,21 @@ impl Bench {
 
     pub(crate) fn notified(&self) -> usize {
         self.seen.0.lock().expect("no panic while told").notified.len()
+    }
+
+    /// What a failed test wants to know: rows, decisions, audit log, requests.
+    fn tell(&self) {
+        let Some(handle) = &self.handle else { return };
+        for view in handle.snapshot().map(|snapshot| snapshot.rows).unwrap_or_default() {
+            println!("{:#?}", view.row);
+            println!("{:#?}", handle.explain(view.row.id));
+        }
+        for line in handle.audit(None, 200).unwrap_or_default().iter().rev() {
+            println!("{} {} {} {}", line.at.0, line.actor, line.reason, line.outcome);
+        }
+        for (n, request) in self.api.main_requests().iter().enumerate() {
+            println!("request {n}: {:?}", request.last_user_text());
+        }
     }
 
     /// In no request stands the text more than once.
@@ -258,6 +283,9 @@ pub(crate) fn signal(pid: u32, name: &str) {
 
 impl Drop for Bench {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.tell();
+        }
         if let Some(handle) = self.handle.take() {
             // a failing test must not hang at its end as well
             drop(handle.quit());

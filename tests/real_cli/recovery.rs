@@ -9,6 +9,8 @@ use omniscio_core::session::{PendingAction, Status};
 use omniscio_core::supervisor::Command;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 const TURN: Duration = Duration::from_secs(60);
@@ -42,12 +44,17 @@ fn a_normal_turn_and_a_second_one() {
 fn a_stream_dropped_on_every_try_is_replayed_and_answered() {
     in_namespace("recovery::a_stream_dropped_on_every_try_is_replayed_and_answered", || {
         let bench = Bench::new();
-        // one stream, one retry, one without streaming: the CLI gives up, Omniscio does not
-        bench.api.script(|_, n| {
+        let healed = Arc::new(AtomicBool::new(false));
+        let is_healed = Arc::clone(&healed);
+        bench.api.script(move |_, _| {
             let reply = Reply::new().text("an answer that comes through");
-            if n < 3 { reply.drop_after(2, Ending::Fin) } else { reply }
+            let healed = is_healed.load(Ordering::SeqCst);
+            if healed { reply } else { reply.drop_after(2, Ending::Fin) }
         });
         let session = bench.create("please answer this");
+        // the CLI gives up after its own tries, Omniscio does not
+        wait_until(TURN, "the stamp", || bench.states(session).contains(&SHAPE));
+        healed.store(true, Ordering::SeqCst);
         bench.wait_answer(session, "an answer that comes through");
         assert_eq!(bench.replays(session), 1);
         assert!(bench.states(session).contains(&SHAPE), "{:?}", bench.states(session));
@@ -76,6 +83,7 @@ fn killed_before_any_tool_the_message_is_sent_into_a_fresh_transcript() {
             wait_until(TURN, "the first words", || {
                 bench.row(session).turn.is_some_and(|turn| turn.real_output)
             });
+            bench.wait_on_disk("the second message");
             bench.api.push(Reply::new().text("the whole answer"));
             bench.kill_cli(session);
             bench.wait_answer(session, "the whole answer");
@@ -146,6 +154,7 @@ fn killed_after_a_finished_tool_its_result_is_kept() {
         let session = bench.create("run the tool");
         allow(&bench, session);
         gate.wait_reached(TURN);
+        bench.wait_on_disk("tool_result");
         bench.api.push(Reply::new().text("said it all"));
         bench.kill_cli(session);
         bench.wait_answer(session, "said it all");

@@ -1,7 +1,7 @@
 //! Questions to the shell and what goes on when they are answered. The row is read again at the
 //! answer: what was decided before the question may no longer hold.
 
-use super::live::{Delivery, Purpose};
+use super::live::{Child, Delivery, Purpose};
 use super::surface::{Act, Answer, AskId, Question, TranscriptFacts};
 use super::{Cx, State};
 use crate::id::SessionId;
@@ -254,11 +254,30 @@ impl State {
             }
             LaunchFor::Replay(source) => {
                 self.decided(cx, id, actor_of(source), "wait: folder missing");
+                self.back_to_shape(cx, id, source);
             }
             LaunchFor::Queue => {
                 self.launch_failed(cx, id, prompt::BANNER_FOLDER_MISSING);
             }
         }
+    }
+
+    /// A restart that had begun finds the folder gone: the row is in the shape again, nothing charged.
+    fn back_to_shape(&mut self, cx: &mut Cx, id: SessionId, source: Source) {
+        // rule: PF-02
+        let Some(session) = self.sessions.get(&id) else { return };
+        if session.row.status != Status::Starting {
+            return;
+        }
+        let to = (Status::NeedsYou, Some(PendingAction::ResponseAborted));
+        self.enter(cx, id, actor_of(source), "folder missing", to, |row| {
+            if let Some(since) = row.hide_since.take() {
+                row.status_changed_at = since;
+            }
+            if source == Source::ResponseAborted {
+                row.retry_attempts = row.retry_attempts.saturating_sub(1);
+            }
+        });
     }
 
     pub(super) fn mint(&mut self) -> Minted {
@@ -274,7 +293,15 @@ impl State {
         source: Source,
         found: &TranscriptFacts,
     ) {
-        // rule: RP-04
+        // rule: RP-04, RP-01
+        let Some(session) = self.session(id) else { return };
+        if session.live.child != Child::None {
+            // a child that lives may still write: it goes first, then the transcript is asked again
+            session.live.replay_after_stop = Some(source);
+            self.begin_restart(cx, id, source);
+            self.stop_child(cx, id);
+            return;
+        }
         let minted = self.mint();
         let Some(session) = self.sessions.get(&id) else { return };
         let plan = replay_plan(&session.row, found, minted);

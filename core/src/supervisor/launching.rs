@@ -1,6 +1,7 @@
 //! A child from spawn to death: handshake, refusal, exit, and the stop recipe that stands
 //! before every new child of the same session (RP-01, RP-08).
 
+use super::asks::LaunchFor;
 use super::live::{Child, Delivery, Purpose};
 use super::surface::{Act, Control, LaunchId};
 use super::{Cx, State};
@@ -228,7 +229,10 @@ impl State {
             self.exit_when_done(cx);
             return;
         }
-        if self.sessions.get(&id).is_some_and(|session| session.live.delivery.is_some()) {
+        let Some(session) = self.session(id) else { return };
+        if let Some(source) = session.live.replay_after_stop.take() {
+            self.ask_launch(cx, id, LaunchFor::Replay(source));
+        } else if session.live.delivery.is_some() {
             self.spawn(cx, id);
         }
     }

@@ -117,6 +117,8 @@ pub(super) struct Live {
     pub delivery: Option<Delivery>,
     /// The question that stands before a launch.
     pub asking: Option<AskId>,
+    /// A replay that waits for the old child to be gone: only then is the transcript complete.
+    pub replay_after_stop: Option<Source>,
     /// The scan's question about this row: holds nobody else up.
     pub probing: Option<AskId>,
     pub turn: Option<TurnFacts>,
@@ -153,6 +155,7 @@ impl Live {
             child: Child::None,
             delivery: None,
             asking: None,
+            replay_after_stop: None,
             probing: None,
             turn: None,
             ending: None,
@@ -184,7 +187,10 @@ impl Live {
 
     /// A restart was begun and has not ended: further clicks are merged (RT-19).
     pub(super) fn restart_under_way(&self) -> bool {
-        self.asking.is_some() || self.delivery.is_some() || self.resume_due.is_some()
+        self.asking.is_some()
+            || self.delivery.is_some()
+            || self.resume_due.is_some()
+            || self.replay_after_stop.is_some()
     }
 
     /// No launch is under way any more, nor asked about: its late answers are ignored.
@@ -193,6 +199,7 @@ impl Live {
         self.asking = None;
         self.probing = None;
         self.resume_due = None;
+        self.replay_after_stop = None;
     }
 
     pub(super) fn remember(&mut self, decision: Decision) {
