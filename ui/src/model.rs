@@ -263,10 +263,10 @@ impl Store {
             None => false,
         });
         if waiting != Some(true) {
+            self.clock.news();
             for event in events {
                 self.apply_one(event);
             }
-            self.clock.tick();
         }
     }
 

@@ -7,43 +7,66 @@ use omniscio_core::limits::Limits;
 use omniscio_core::time::{Day, Mono, Now, Wall};
 use std::time::Duration;
 
+/// News brings the clock forward only when its last reading is older than this: every reading makes
+/// every row look at itself again.
+const FRESH_MILLIS: i64 = 5_000;
+
 /// The clock, copied around freely.
 #[derive(Clone, Copy)]
 pub struct Clock {
     now: RwSignal<Now>,
+    pulse: RwSignal<Wall>,
 }
 
 impl Clock {
     /// A clock that follows `next_flip`, the earliest instant at which any row changes by itself.
     pub fn start(next_flip: impl Fn(Now) -> Option<Wall> + Send + Sync + 'static) -> Clock {
         // rule: HD-16, NT-06
+        let now = read();
         let clock = Clock {
-            now: RwSignal::new(read()),
+            now: RwSignal::new(now),
+            pulse: RwSignal::new(now.wall),
         };
-        let pulse = i64::try_from(Limits::default().pulse_ms).unwrap_or(i64::MAX);
+        let apart = Limits::default().pulse_ms;
         let pending = StoredValue::new(None::<TimeoutHandle>);
         Effect::new(move |_| {
-            let now = clock.now.get();
-            let flip = next_flip(now).map_or(pulse, |at| at.since(now.wall));
-            let wait = Duration::from_millis(flip.clamp(1, pulse).unsigned_abs());
+            let pulse = clock.pulse.get().plus(apart);
+            let due = next_flip(clock.now.get()).map_or(pulse, |flip| flip.min(pulse));
+            let wait = due.since(read().wall).max(1).unsigned_abs().min(apart);
             pending.update_value(|old| {
                 if let Some(old) = old.take() {
                     old.clear();
                 }
+                let wait = Duration::from_millis(wait);
                 *old = set_timeout_with_handle(move || clock.tick(), wait).ok();
             });
         });
         clock
     }
 
-    /// The time of the last tick, tracked.
+    /// The time the rules look at, tracked: at most a pulse old.
     pub fn get(self) -> Now {
         self.now.get()
     }
 
-    /// Reads the clock at once: at news, and when the window is looked at again.
+    /// The time of the last pulse, tracked: what ages are counted to.
+    pub fn pulse(self) -> Wall {
+        self.pulse.get()
+    }
+
+    /// Reads the clock: at a pulse, at a flip, and when the window is looked at again.
     pub fn tick(self) {
-        self.now.set(read());
+        let now = read();
+        self.now.set(now);
+        self.pulse.set(now.wall);
+    }
+
+    /// News is here: the rules must not look at it with an old time.
+    pub fn news(self) {
+        let now = read();
+        if now.wall.since(self.now.get_untracked().wall).abs() >= FRESH_MILLIS {
+            self.now.set(now);
+        }
     }
 }
 

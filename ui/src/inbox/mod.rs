@@ -1,6 +1,7 @@
 //! The list of sessions: what is shown where, what the person searches, folds and points at. The
 //! rules of the order are in [`order`], the drawing in [`sidebar`] and [`row`].
 
+mod geometry;
 pub mod order;
 mod row;
 mod search;
@@ -12,6 +13,7 @@ pub use search::project;
 pub use sidebar::{Sidebar, focus_list, focus_search};
 
 use crate::model::Store;
+use geometry::{Band, Heights, Viewport};
 use leptos::leptos_dom::helpers::{TimeoutHandle, set_timeout_with_handle};
 use leptos::prelude::*;
 use omniscio_core::attention::Section;
@@ -42,6 +44,8 @@ pub struct Inbox {
     pub cursor: RwSignal<Option<SessionId>>,
     /// A hand is on the list: moves wait.
     busy: RwSignal<bool>,
+    /// What of the list is in view.
+    viewport: RwSignal<Viewport>,
     opening: StoredValue<Option<TimeoutHandle>>,
 }
 
@@ -55,6 +59,11 @@ impl Inbox {
             shown: RwSignal::new(Vec::new()),
             cursor: RwSignal::new(None),
             busy: RwSignal::new(false),
+            // generous until the page has been measured
+            viewport: RwSignal::new(Viewport {
+                top: 0.0,
+                height: 1_200.0,
+            }),
             opening: StoredValue::new(None),
         };
         let wanted = Memo::new(move |_| inbox.wanted());
@@ -128,14 +137,32 @@ impl Inbox {
         }
     }
 
+    /// The sections that are folded, tracked.
+    fn folded(self) -> Vec<Section> {
+        Section::LISTED
+            .into_iter()
+            .filter(|section| self.is_folded(*section))
+            .collect()
+    }
+
     /// The rows that are drawn, from top to bottom.
     fn rows(self) -> Vec<SessionId> {
-        let folded: Vec<Section> = Section::LISTED
-            .into_iter()
-            .filter(|s| untrack(|| self.is_folded(*s)))
-            .collect();
+        let folded = untrack(|| self.folded());
         self.shown
             .with_untracked(|shown| order::visible(shown, &folded))
+    }
+
+    /// Where the rows of a section stand, tracked.
+    fn band(self, section: Section) -> Option<Band> {
+        let folded = self.folded();
+        self.shown
+            .with(|shown| geometry::band(shown, &folded, heights(), section))
+    }
+
+    /// Where a row stands in a layout: its upper edge and its height.
+    fn place(self, layout: &Layout, session: SessionId) -> Option<(f64, f64)> {
+        let folded = untrack(|| self.folded());
+        geometry::place(layout, &folded, heights(), session)
     }
 
     /// Moves by so many rows; the session opens a moment later.
@@ -151,7 +178,7 @@ impl Inbox {
             .with_untracked(|shown| order::next_waiting(shown, from, back));
         if let Some(next) = next {
             self.cursor.set(Some(next));
-            still::reveal(next);
+            still::reveal(self, next);
             self.store.open(next);
         }
     }
@@ -180,7 +207,7 @@ impl Inbox {
         let Some(to) = to else { return };
         self.touch();
         self.cursor.set(Some(to));
-        still::reveal(to);
+        still::reveal(self, to);
         self.opening.update_value(|opening| {
             if let Some(old) = opening.take() {
                 old.clear();
@@ -207,4 +234,12 @@ pub fn is_narrow() -> bool {
         .ok()
         .and_then(|width| width.as_f64())
         .is_some_and(|width| width < 720.0)
+}
+
+fn heights() -> Heights {
+    if is_narrow() {
+        Heights::NARROW
+    } else {
+        Heights::WIDE
+    }
 }

@@ -82,7 +82,7 @@ pub fn step(rows: &[SessionId], from: Option<SessionId>, by: isize) -> Option<Se
     let at = from.and_then(|from| rows.iter().position(|row| *row == from));
     let to = match at {
         Some(at) => at.saturating_add_signed(by).min(last),
-        None if by < 0 => last,
+        None if by == -1 || by == isize::MAX => last,
         None => 0,
     };
     rows.get(to).copied()
@@ -187,6 +187,8 @@ mod tests {
         assert_eq!(rows, ids(&[1, 4]));
         assert_eq!(step(&rows, Some(Uuid(4)), 1), Some(Uuid(4)));
         assert_eq!(step(&rows, None, 1), Some(Uuid(1)));
+        assert_eq!(step(&rows, Some(Uuid(4)), isize::MIN), Some(Uuid(1)));
+        assert_eq!(step(&rows, None, isize::MAX), Some(Uuid(4)));
         assert_eq!(step(&[], None, 1), None);
         let next = |from, back| next_waiting(&layout, from, back);
         assert_eq!(next(Some(Uuid(3)), false), Some(Uuid(1)));

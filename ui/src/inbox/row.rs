@@ -29,13 +29,13 @@ pub fn Row(
             let seen = Signal::derive(move || attention.get());
             let selected = move || store.open.get() == Some(session);
             let unread = move || facts.with(|view| view.row.unread);
-            let time = move || {
-                seen.get()
-                    .since
-                    .map(|since| age(since, store.clock.get().wall))
-            };
-            let phrase =
-                move || facts.with(|view| spoken(view, &seen.get(), store.clock.get().wall));
+            let time = Memo::new(move |_| {
+                let pulse = store.clock.pulse();
+                seen.get().since.map(|since| age(since, pulse))
+            });
+            let phrase = Memo::new(move |_| {
+                facts.with(|view| spoken(view, &seen.get(), store.clock.pulse()))
+            });
             let full = section.needs_person();
             view! {
                 <div
@@ -60,7 +60,7 @@ pub fn Row(
                     <StateShape of=Signal::derive(move || Some(seen.get())) />
                     {if full {
                         view! {
-                            <FullText facts=facts.into() seen=seen time=Signal::derive(time) />
+                            <FullText facts=facts.into() seen=seen time=time.into() />
                         }
                         .into_any()
                     } else {
@@ -68,7 +68,7 @@ pub fn Row(
                             <SlimText
                                 facts=facts.into()
                                 seen=seen
-                                time=Signal::derive(time)
+                                time=time.into()
                                 section=section
                             />
                         }

@@ -78,7 +78,7 @@ mod tests {
             "billing",
             "in:bill is:stalled",
             "model:opus",
-            "mid-task",
+            "continues",
         ] {
             assert!(found(yes), "{yes}");
         }

@@ -1,14 +1,18 @@
 //! The sidebar: search, New session, the list with its sections, the footer.
 
+use super::geometry::Band;
 use super::row::Row;
+use super::still;
 use super::{LIST_ID, SEARCH_ID, row_id, use_inbox};
+use crate::bridge;
 use crate::icons::{Icon, Symbol};
 use crate::model::{Page, Store, use_store};
 use leptos::ev;
 use leptos::prelude::*;
 use omniscio_core::attention::Section;
 use omniscio_core::id::SessionId;
-use wasm_events::{row_of, target_act};
+use pointing::{row_of, target_act};
+use std::ops::Range;
 
 /// The list of sessions with its search and footer.
 #[component]
@@ -78,6 +82,12 @@ fn Header() -> impl IntoView {
 #[component]
 fn List() -> impl IntoView {
     let (store, inbox) = (use_store(), use_inbox());
+    let list = NodeRef::<leptos::html::Div>::new();
+    Effect::new(move |_| {
+        if let Some(list) = list.get() {
+            bridge::watch_size(&[&list], move || still::look(inbox));
+        }
+    });
     // a click belongs to the row that was under the pointer when it went down
     let pressed = StoredValue::new(None::<SessionId>);
     let on_down = move |event: ev::PointerEvent| {
@@ -109,6 +119,8 @@ fn List() -> impl IntoView {
             tabindex="0"
             aria-activedescendant=move || inbox.cursor.get().map(row_id)
             data-testid="list"
+            node_ref=list
+            on:scroll=move |_| still::look(inbox)
             on:pointermove=move |_| inbox.touch()
             on:pointerdown=on_down
             on:click=on_click
@@ -153,6 +165,19 @@ fn SectionRows(section: Section) -> impl IntoView {
     });
     let count = Signal::derive(move || rows.with(Vec::len));
     let folded = Memo::new(move |_| inbox.is_folded(section));
+    // only the rows in view are in the page; padding stands for the others
+    let band = Memo::new(move |_| {
+        let band = inbox.band(section)?;
+        Some((band, band.mounted(inbox.viewport.get())))
+    });
+    let in_page = Memo::new(move |_| match band.get() {
+        Some((_, mounted)) => rows.with(|rows| rows.get(mounted).unwrap_or_default().to_vec()),
+        None => Vec::new(),
+    });
+    let pad = move |of: fn(Band, Range<usize>) -> f64| {
+        band.get()
+            .map(|(band, mounted)| format!("{}px", of(band, mounted)))
+    };
     view! {
         <div
             class="section"
@@ -170,8 +195,16 @@ fn SectionRows(section: Section) -> impl IntoView {
                 <span class="section-name">{section.title()}</span>
                 <span class="section-count">{count}</span>
             </div>
-            <Show when=move || !folded.get()>
-                <For each=move || rows.get() key=|session| *session let(session)>
+            <div
+                class="rows"
+                role="presentation"
+                style=("padding-top", move || pad(|band, mounted| band.row * mounted.start as f64))
+                style=(
+                    "padding-bottom",
+                    move || pad(|band, mounted| band.row * (band.rows - mounted.end) as f64),
+                )
+            >
+                <For each=move || in_page.get() key=|session| *session let(session)>
                     <Row
                         session=session
                         section=section
@@ -182,7 +215,7 @@ fn SectionRows(section: Section) -> impl IntoView {
                         size=count
                     />
                 </For>
-            </Show>
+            </div>
         </div>
     }
 }
@@ -231,7 +264,7 @@ pub fn focus_search() {
     crate::dom::focus(SEARCH_ID);
 }
 
-mod wasm_events {
+mod pointing {
     //! What an event of the list points at.
 
     use omniscio_core::id::SessionId;

@@ -1,8 +1,9 @@
 //! Keeps the list still under a hand: moves wait while it is used, and when they happen the row the
 //! person looks at keeps its place on the screen. Decides no order.
 
+use super::geometry::Viewport;
 use super::order::{self, Layout};
-use super::{Inbox, LIST_ID, row_id};
+use super::{Inbox, LIST_ID, heights};
 use leptos::leptos_dom::helpers::{TimeoutHandle, set_timeout_with_handle};
 use leptos::prelude::*;
 use omniscio_core::id::SessionId;
@@ -57,23 +58,30 @@ pub(super) fn touch(inbox: Inbox) {
     }
 }
 
+/// Follows what of the list is in view.
+pub(super) fn look(inbox: Inbox) {
+    if let Some(list) = list_element() {
+        let top = f64::from(list.scroll_top()) - base(&list);
+        let height = f64::from(list.client_height());
+        inbox.viewport.set(Viewport { top, height });
+    }
+}
+
 /// Scrolls a row into view, no further than needed.
-pub(super) fn reveal(session: SessionId) {
-    request_animation_frame(move || {
-        if let (Some(row), Some(list)) = (row_element(session), list_element()) {
-            let (row, seen) = (
-                row.get_bounding_client_rect(),
-                list.get_bounding_client_rect(),
-            );
-            // the sticky header covers the top
-            let top = seen.top() + 28.0;
-            if row.top() < top {
-                scroll_by(&list, row.top() - top);
-            } else if row.bottom() > seen.bottom() {
-                scroll_by(&list, row.bottom() - seen.bottom());
-            }
+pub(super) fn reveal(inbox: Inbox, session: SessionId) {
+    let place = inbox
+        .shown
+        .with_untracked(|shown| inbox.place(shown, session));
+    if let (Some((top, height)), Some(list)) = (place, list_element()) {
+        let view = inbox.viewport.get_untracked();
+        // the sticky header covers the top
+        let upper = view.top + heights().header;
+        if top < upper {
+            scroll_by(&list, top - upper);
+        } else if top + height > view.top + view.height {
+            scroll_by(&list, top + height - view.top - view.height);
         }
-    });
+    }
 }
 
 /// Changes the drawn list; the anchor keeps its place on the screen within the same frame.
@@ -82,24 +90,28 @@ fn show(inbox: Inbox, layout: Layout) {
         return;
     }
     let anchor = anchor(inbox);
+    let after = anchor.and_then(|(session, _)| inbox.place(&layout, session));
     inbox.shown.set(layout);
-    if let Some((session, before)) = anchor {
+    if let (Some((_, before)), Some((after, _))) = (anchor, after) {
         request_animation_frame(move || {
-            if let (Some(row), Some(list)) = (row_element(session), list_element()) {
-                scroll_by(&list, row.get_bounding_client_rect().top() - before);
+            if let Some(list) = list_element() {
+                scroll_by(&list, after - before);
             }
+            look(inbox);
         });
     }
 }
 
 /// The row under a resting pointer, else the open row if it is in view, else the top row in view;
-/// and where it stands.
+/// and its upper edge.
 fn anchor(inbox: Inbox) -> Option<(SessionId, f64)> {
     let list = list_element()?;
-    let seen = list.get_bounding_client_rect();
+    let view = inbox.viewport.get_untracked();
     let place = |session: SessionId| {
-        let row = row_element(session)?.get_bounding_client_rect();
-        (row.bottom() > seen.top() && row.top() < seen.bottom()).then_some((session, row.top()))
+        let (top, height) = inbox
+            .shown
+            .with_untracked(|shown| inbox.place(shown, session))?;
+        (top + height > view.top && top < view.top + view.height).then_some((session, top))
     };
     let hovered = list.query_selector(".row:hover").ok().flatten();
     let hovered = hovered.and_then(|row| row.get_attribute("data-session")?.parse().ok());
@@ -113,10 +125,12 @@ fn scroll_by(list: &Element, by: f64) {
     list.set_scroll_top(list.scroll_top() + by.round() as i32);
 }
 
-fn list_element() -> Option<Element> {
-    document().get_element_by_id(LIST_ID)
+/// What stands over the first section: the notice, if there is one.
+fn base(list: &Element) -> f64 {
+    let notice = list.query_selector(".notice").ok().flatten();
+    notice.map_or(0.0, |notice| f64::from(notice.client_height()))
 }
 
-fn row_element(session: SessionId) -> Option<Element> {
-    document().get_element_by_id(&row_id(session))
+fn list_element() -> Option<Element> {
+    document().get_element_by_id(LIST_ID)
 }

@@ -124,14 +124,11 @@ fn Meta(session: SessionId) -> impl IntoView {
     };
     let time = move || {
         let open = seen.get().is_some_and(|seen| seen.turn_open);
-        let turn = view.get().and_then(|view| view.row.turn).filter(|_| open)?;
-        let millis = store
-            .clock
-            .get()
-            .wall
-            .since(turn.since)
-            .max(0)
-            .unsigned_abs();
+        // the same for a turn that is being brought back unseen
+        let row = view.get().filter(|_| open)?.row;
+        let began = row.turn_since.or(row.turn.map(|turn| turn.since))?;
+        let so_far = store.clock.pulse().since(began);
+        let millis = so_far.max(0).unsigned_abs();
         // whole minutes: it ticks once a minute
         (millis >= 60_000).then(|| duration(millis - millis % 60_000))
     };

@@ -3,7 +3,10 @@
 mod header;
 mod status;
 
+use crate::cards::CardView;
+use crate::composer::Composer;
 use crate::model::use_store;
+use crate::transcript::TranscriptView;
 use header::Header;
 use leptos::prelude::*;
 use omniscio_core::id::SessionId;
@@ -17,8 +20,12 @@ pub fn Panel(session: SessionId) -> impl IntoView {
     view! {
         <section class="panel" data-testid="panel" data-session=session.to_string() aria-label=title>
             <Header session=session />
+            <TranscriptView session=session>
+                <CardView session=session />
+            </TranscriptView>
             <div class="panel-foot">
                 <Status session=session />
+                <Composer session=session />
             </div>
         </section>
     }

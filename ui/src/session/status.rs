@@ -3,6 +3,7 @@
 use crate::actions;
 use crate::icons::{Icon, StateShape, Symbol};
 use crate::model::use_store;
+use crate::now::clock_time;
 use leptos::prelude::*;
 use omniscio_core::attention::{Pill, Tone};
 use omniscio_core::id::SessionId;
@@ -51,9 +52,12 @@ fn StatusStrip(session: SessionId) -> impl IntoView {
     let seen = Memo::new(move |_| store.attention(session).filter(|seen| seen.strip.is_some()));
     let red = move || seen.get().is_some_and(|seen| seen.tone == Tone::Red);
     let text = move || {
-        seen.get()
-            .and_then(|seen| seen.strip)
-            .map(|strip| strip.text)
+        let seen = seen.get()?;
+        let sentence = seen.strip?.text;
+        Some(match seen.until {
+            Some(until) => format!("{sentence} It resets at {}.", clock_time(until)),
+            None => sentence,
+        })
     };
     view! {
         <Show when=move || seen.with(Option::is_some)>
