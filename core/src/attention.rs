@@ -28,11 +28,8 @@ pub fn attention(view: &RowView, policy: &Policy, limits: &Limits, now: Now) -> 
     let (section, tone, shape, label) = look(state);
     // an unseen recovery shows what a running session without an open tool shows, nothing else
     let unseen = state == RowState::Running && hide_clock(row, policy).is_some();
-    let reason = if unseen {
-        Reason::Activity(Activity::Working)
-    } else {
-        words::reason(state, view)
-    };
+    let reason =
+        if unseen { Reason::Activity(Activity::Working) } else { words::reason(state, view) };
     let pill = pill_of(state);
     Attention {
         section,
@@ -46,9 +43,7 @@ pub fn attention(view: &RowView, policy: &Policy, limits: &Limits, now: Now) -> 
         row_tooltip: words::row_tooltip(state, view),
         pill: pill.map(|(pill, _)| pill),
         pill_tooltip: pill.map(|(_, tooltip)| tooltip),
-        strip: pill.map(|_| Strip {
-            text: words::strip(state, view),
-        }),
+        strip: pill.map(|_| Strip { text: words::strip(state, view) }),
         needs_person: section.needs_person(),
         turn_open: turn_open(state, row),
     }
@@ -80,11 +75,7 @@ pub fn aborted_recovery_hide_expired(row: &SessionRow, limits: &Limits, now: Now
 /// When the answer for this row changes by time alone, if it does. Strictly after `now`.
 pub fn next_flip(view: &RowView, policy: &Policy, limits: &Limits, now: Now) -> Option<Wall> {
     let clock = hide_clock(&view.row, policy)?;
-    let begins = Wall(
-        clock
-            .0
-            .saturating_sub_unsigned(limits.hide_future_tolerance_ms),
-    );
+    let begins = Wall(clock.0.saturating_sub_unsigned(limits.hide_future_tolerance_ms));
     let ends = clock.plus(limits.hide_max_ms);
     [begins, ends].into_iter().find(|at| *at > now.wall)
 }
@@ -97,10 +88,7 @@ pub fn badge_count<'a>(
     now: Now,
 ) -> usize {
     // rule: HD-18, NT-04
-    views
-        .into_iter()
-        .filter(|view| attention(view, policy, limits, now).needs_person)
-        .count()
+    views.into_iter().filter(|view| attention(view, policy, limits, now).needs_person).count()
 }
 
 fn hide_expired(clock: Wall, limits: &Limits, now: Now) -> bool {
@@ -132,10 +120,7 @@ fn row_state(row: &SessionRow, policy: &Policy, limits: &Limits, now: Now) -> Ro
     if row.is_gone() {
         return RowState::Gone;
     }
-    match row
-        .pending
-        .filter(|pending| is_legal(row.status, Some(*pending)))
-    {
+    match row.pending.filter(|pending| is_legal(row.status, Some(*pending))) {
         Some(PendingAction::ResponseAborted) => {
             // rule: HD-01, HD-07, HD-11, HD-21
             if is_auto_recovering_aborted_response(row, policy, limits, now) {
@@ -177,45 +162,27 @@ fn look(state: RowState) -> (Section, Tone, Shape, &'static str) {
     // rule: RF-03, RF-04, RF-05, UI-02, UI-03, UI-04, UI-05, UI-06, UI-07, UI-08, UI-09, UI-10, A-13
     match state {
         RowState::Running => (Section::Running, Tone::Green, Shape::Disc, "Running"),
-        RowState::ComingBack => (
-            Section::Running,
-            Tone::Green,
-            Shape::RingPulsing,
-            "Coming back…",
-        ),
+        RowState::ComingBack => (Section::Running, Tone::Green, Shape::RingPulsing, "Coming back…"),
         RowState::YourTurn => (Section::NeedsYou, Tone::Amber, Shape::Diamond, "Your turn"),
         RowState::Question => (Section::NeedsYou, Tone::Amber, Shape::Question, "Question"),
         RowState::PlanReady => (Section::NeedsYou, Tone::Amber, Shape::Lines, "Plan ready"),
         RowState::Permission => (Section::NeedsYou, Tone::Amber, Shape::Padlock, "Permission"),
         RowState::SignIn => (Section::NeedsYou, Tone::Amber, Shape::Door, "Sign in"),
         RowState::Stopped => (Section::NeedsYou, Tone::Amber, Shape::Square, "Stopped"),
-        RowState::Stalled => (
-            Section::NeedsYou,
-            Tone::Orange,
-            Shape::OpenDiamond,
-            "Stalled?",
-        ),
+        RowState::Stalled => (Section::NeedsYou, Tone::Orange, Shape::OpenDiamond, "Stalled?"),
         RowState::RateLimited | RowState::Holding => {
             (Section::Running, Tone::Orange, Shape::Clock, "Waiting")
         }
         RowState::CutOffRetrying | RowState::CutOffRecoveryOff => {
             (Section::Interrupted, Tone::Red, Shape::Pause, "Paused")
         }
-        RowState::RecoveryFailed => (
-            Section::Interrupted,
-            Tone::Red,
-            Shape::Cross,
-            "Recovery failed",
-        ),
+        RowState::RecoveryFailed => {
+            (Section::Interrupted, Tone::Red, Shape::Cross, "Recovery failed")
+        }
         RowState::LaunchError | RowState::ApiError => {
             (Section::Interrupted, Tone::Red, Shape::Triangle, "Error")
         }
-        RowState::Suspended => (
-            Section::Interrupted,
-            Tone::Grey,
-            Shape::HalfDisc,
-            "Suspended",
-        ),
+        RowState::Suspended => (Section::Interrupted, Tone::Grey, Shape::HalfDisc, "Suspended"),
         RowState::Paused => (Section::Other, Tone::Grey, Shape::TwoBars, "Paused by you"),
         RowState::Ended => (Section::Other, Tone::Grey, Shape::Ring, "Ended"),
         RowState::Gone => (Section::Hidden, Tone::Grey, Shape::Ring, ""),

@@ -79,7 +79,9 @@ impl CardReply {
             CardReply::Allow | CardReply::AllowSession => kind == CardKind::Permission,
             CardReply::Deny { .. } => matches!(kind, CardKind::Permission | CardKind::Question),
             CardReply::Answers { .. } => kind == CardKind::Question,
-            CardReply::ApprovePlan { .. } | CardReply::KeepPlanning { .. } => kind == CardKind::Plan,
+            CardReply::ApprovePlan { .. } | CardReply::KeepPlanning { .. } => {
+                kind == CardKind::Plan
+            }
         }
     }
 }

@@ -202,7 +202,8 @@ mod tests {
     fn only_the_operator_resets_and_only_three_origins_are_replayed() {
         let reset: alloc::vec::Vec<_> = Origin::ALL.iter().filter(|o| o.is_real_user()).collect();
         assert_eq!(reset, [&Origin::Operator, &Origin::OperatorPill]);
-        let replayed: alloc::vec::Vec<_> = Origin::ALL.iter().filter(|o| o.is_replayable()).collect();
+        let replayed: alloc::vec::Vec<_> =
+            Origin::ALL.iter().filter(|o| o.is_replayable()).collect();
         assert_eq!(replayed, [&Origin::Operator, &Origin::OperatorPill, &Origin::Orchestrator]);
         for origin in Origin::ALL {
             assert_eq!(Origin::parse(origin.as_str()), Some(*origin));
@@ -212,6 +213,8 @@ mod tests {
     #[test]
     fn local_commands_are_told_from_prompt_commands_and_paths() {
         assert!(is_local_command("/compact") && is_local_command("  /cost now"));
-        assert!(!is_local_command("/review") && !is_local_command("/home/x") && !is_local_command("hi"));
+        assert!(
+            !is_local_command("/review") && !is_local_command("/home/x") && !is_local_command("hi")
+        );
     }
 }

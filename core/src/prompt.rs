@@ -95,8 +95,7 @@ pub fn contains_final_marker(text: &str) -> bool {
 /// Whether `wanted` stands alone on a line of the text, outside code fences.
 pub fn has_line(text: &str, wanted: &str) -> bool {
     let mut fence = Fence::default();
-    text.lines()
-        .any(|line| !fence.enter(line) && trim_end(line) == wanted)
+    text.lines().any(|line| !fence.enter(line) && trim_end(line) == wanted)
 }
 
 /// The text without its marker lines. Everything shown, copied, exported or quoted passes through
@@ -176,11 +175,7 @@ enum Match {
 /// Whether a line, complete or not, is one of the app's marker lines.
 fn marker(line: &str) -> Match {
     let Some(rest) = line.strip_prefix(MARKER_BEGIN) else {
-        return if MARKER_BEGIN.starts_with(line) {
-            Match::Maybe
-        } else {
-            Match::No
-        };
+        return if MARKER_BEGIN.starts_with(line) { Match::Maybe } else { Match::No };
     };
     let in_name = |c: char| c.is_ascii_lowercase() || matches!(c, '-' | ':');
     let name_len = rest.find(|c| !in_name(c)).unwrap_or(rest.len());
@@ -218,10 +213,7 @@ impl Fence {
     pub fn enter(&mut self, line: &str) -> bool {
         let text = line.trim_start_matches(' ');
         let indent = line.len() - text.len();
-        let mark = text
-            .chars()
-            .next()
-            .filter(|c| indent <= 3 && matches!(c, '`' | '~'));
+        let mark = text.chars().next().filter(|c| indent <= 3 && matches!(c, '`' | '~'));
         let Some(mark) = mark else {
             return self.is_open();
         };
@@ -315,14 +307,8 @@ mod tests {
                 "```\n<!-- omniscio:archive-me -->\n```\n",
                 "```\n<!-- omniscio:archive-me -->\n```\n",
             ),
-            (
-                "a <!-- omniscio:archive-me -->\n",
-                "a <!-- omniscio:archive-me -->\n",
-            ),
-            (
-                "<!-- omniscio: -->\n<!-- omniscio:A -->",
-                "<!-- omniscio: -->\n<!-- omniscio:A -->",
-            ),
+            ("a <!-- omniscio:archive-me -->\n", "a <!-- omniscio:archive-me -->\n"),
+            ("<!-- omniscio: -->\n<!-- omniscio:A -->", "<!-- omniscio: -->\n<!-- omniscio:A -->"),
             ("<!-- omniscio:fin", "<!-- omniscio:fin"),
             ("<!-- a comment -->", "<!-- a comment -->"),
             ("\n\n", "\n\n"),
@@ -340,18 +326,11 @@ mod tests {
         assert_eq!(cutter.push("age -->"), "");
         assert!(cutter.saw_final_marker());
         assert_eq!(cutter.push("\nHere"), "Here");
-        assert_eq!(
-            cutter.push(" it is\n<!-- omniscio:x --> no"),
-            " it is\n<!-- omniscio:x --> no"
-        );
+        assert_eq!(cutter.push(" it is\n<!-- omniscio:x --> no"), " it is\n<!-- omniscio:x --> no");
         assert_eq!(cutter.push("\n<!"), "\n");
         assert_eq!(cutter.finish(), "<!");
         let endless = "<!-- omniscio:".to_string() + &"x".repeat(MARKER_NAME_MAX + 1);
-        assert_eq!(
-            MarkerCutter::default().push(&endless),
-            endless,
-            "the hold is bounded"
-        );
+        assert_eq!(MarkerCutter::default().push(&endless), endless, "the hold is bounded");
     }
 
     proptest! {

@@ -211,7 +211,8 @@ mod tests {
         ] {
             assert!(serde_json::from_str::<SettingChange>(bad).is_err(), "{bad}");
         }
-        let change = serde_json::from_str(r#"{"key":"abortedResponseRecoveryEnabled","value":false}"#);
+        let change =
+            serde_json::from_str(r#"{"key":"abortedResponseRecoveryEnabled","value":false}"#);
         let mut settings = Settings::default();
         settings.apply(change.expect("a change"));
         assert!(!settings.aborted_response_recovery_enabled);

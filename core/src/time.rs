@@ -102,7 +102,11 @@ mod tests {
             assert_eq!(Day(day).to_iso(), text);
             assert_eq!(Day::from_iso(text), Some(Day(day)));
         }
-        assert!((-719_000..800_000).step_by(37).all(|d| Day::from_iso(&Day(d).to_iso()) == Some(Day(d))));
+        assert!(
+            (-719_000..800_000)
+                .step_by(37)
+                .all(|d| Day::from_iso(&Day(d).to_iso()) == Some(Day(d)))
+        );
         for bad in ["", "2026-02-30", "2026-13-01", "26-1-1", "2026-11-29-1", "today"] {
             assert_eq!(Day::from_iso(bad), None, "{bad}");
         }

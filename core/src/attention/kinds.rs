@@ -22,12 +22,8 @@ pub enum Section {
 
 impl Section {
     /// The sections that are drawn, from top to bottom.
-    pub const LISTED: [Section; 4] = [
-        Section::Interrupted,
-        Section::NeedsYou,
-        Section::Running,
-        Section::Other,
-    ];
+    pub const LISTED: [Section; 4] =
+        [Section::Interrupted, Section::NeedsYou, Section::Running, Section::Other];
 
     /// The header's text.
     pub fn title(self) -> &'static str {

@@ -23,18 +23,16 @@ fn any_view() -> impl Strategy<Value = RowView> {
         any::<(bool, bool, bool)>(),
         proptest::option::of("[ -~]{0,60}"),
     )
-        .prop_map(
-            |(status, pending, changed, hide, (delivered, deleted, turn), words)| {
-                let mut view = view(status, pending);
-                view.row.status_changed_at.0 += changed;
-                view.row.hide_since = hide.map(|at| Wall(view.row.status_changed_at.0 + at));
-                view.row.delivered = delivered;
-                view.row.deleted_at = (deleted && delivered).then_some(view.row.status_changed_at);
-                view.row.turn = view.row.turn.filter(|_| turn);
-                view.row.words = words;
-                view
-            },
-        )
+        .prop_map(|(status, pending, changed, hide, (delivered, deleted, turn), words)| {
+            let mut view = view(status, pending);
+            view.row.status_changed_at.0 += changed;
+            view.row.hide_since = hide.map(|at| Wall(view.row.status_changed_at.0 + at));
+            view.row.delivered = delivered;
+            view.row.deleted_at = (deleted && delivered).then_some(view.row.status_changed_at);
+            view.row.turn = view.row.turn.filter(|_| turn);
+            view.row.words = words;
+            view
+        })
 }
 
 fn holds(v: &RowView, on: bool, age: i64) -> Result<(), TestCaseError> {
@@ -49,24 +47,14 @@ fn holds(v: &RowView, on: bool, age: i64) -> Result<(), TestCaseError> {
     prop_assert_eq!(a.pill.is_some(), a.strip.is_some());
     prop_assert!(!a.label.is_empty() || row.is_gone());
     if let Some(words) = a.reason.words() {
-        prop_assert!(
-            words.chars().count() <= words::REASON_MAX_CHARS,
-            "{}",
-            words
-        );
+        prop_assert!(words.chars().count() <= words::REASON_MAX_CHARS, "{}", words);
         prop_assert!(!words.is_empty());
     }
     if hidden {
         prop_assert!(row.in_shape() && on && !row.delivered);
-        prop_assert_eq!(
-            (a.state, a.pill, a.strip.clone()),
-            (RowState::Running, None, None)
-        );
+        prop_assert_eq!((a.state, a.pill, a.strip.clone()), (RowState::Running, None, None));
     } else if row.in_shape() && !row.is_gone() {
-        prop_assert_eq!(
-            (a.section, a.pill),
-            (Section::Interrupted, Some(Pill::Retry))
-        );
+        prop_assert_eq!((a.section, a.pill), (Section::Interrupted, Some(Pill::Retry)));
     }
     let legal = is_legal(row.status, row.pending);
     let failed = row.pending == Some(PendingAction::RecoveryFailed);
@@ -84,10 +72,7 @@ fn holds(v: &RowView, on: bool, age: i64) -> Result<(), TestCaseError> {
                 || row.status == Status::Error
                 || row.pending == Some(PendingAction::ApiError)
         );
-        prop_assert_eq!(
-            (a.pill, a.section),
-            (Some(Pill::Retry), Section::Interrupted)
-        );
+        prop_assert_eq!((a.pill, a.section), (Some(Pill::Retry), Section::Interrupted));
     }
     // nothing waits for a person or for nothing without a lever, save a turn or card that is theirs
     prop_assert!(

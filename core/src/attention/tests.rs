@@ -15,10 +15,7 @@ use serde_json::json;
 const T: i64 = 1_000_000_000;
 
 pub(super) fn now_at(age: i64) -> Now {
-    Now {
-        wall: Wall(T + age),
-        ..Now::default()
-    }
+    Now { wall: Wall(T + age), ..Now::default() }
 }
 
 pub(super) fn policy(on: bool) -> Policy {
@@ -29,26 +26,14 @@ pub(super) fn policy(on: bool) -> Policy {
 
 /// A row that entered its state at `T`, in a turn that began ten seconds earlier.
 pub(super) fn view(status: Status, pending: Option<PendingAction>) -> RowView {
-    let mut row = SessionRow::new(
-        Uuid(1),
-        "/p".into(),
-        "Title".into(),
-        "default".into(),
-        Wall(T - 60_000),
-    );
+    let mut row =
+        SessionRow::new(Uuid(1), "/p".into(), "Title".into(), "default".into(), Wall(T - 60_000));
     row.status = status;
     row.pending = pending;
     row.status_changed_at = Wall(T);
-    row.turn = Some(OpenTurn {
-        number: 1,
-        since: Wall(T - 10_000),
-        replay: None,
-        real_output: true,
-    });
-    RowView {
-        row,
-        live: LiveView::default(),
-    }
+    row.turn =
+        Some(OpenTurn { number: 1, since: Wall(T - 10_000), replay: None, real_output: true });
+    RowView { row, live: LiveView::default() }
 }
 
 fn look_at(view: &RowView, age: i64, on: bool) -> Attention {
@@ -68,9 +53,7 @@ fn line(a: &Attention) -> String {
         a.since.map_or("-".into(), |at| (at.0 - T).to_string()),
         a.pill.map_or("-", Pill::label).to_string(),
         a.pill_tooltip.unwrap_or("-").to_string(),
-        a.strip
-            .as_ref()
-            .map_or("-".into(), |strip| strip.text.clone()),
+        a.strip.as_ref().map_or("-".into(), |strip| strip.text.clone()),
         format!("person {} open {}", a.needs_person, a.turn_open),
     ];
     parts.join(" | ")
@@ -135,9 +118,7 @@ fn expected(status: Status, pending: Option<PendingAction>, hidden: bool, on: bo
 fn every_legal_pair_at_every_age_under_both_policies() {
     let mut seen = 0;
     for status in Status::ALL {
-        let pendings = [None]
-            .into_iter()
-            .chain(PendingAction::ALL.iter().copied().map(Some));
+        let pendings = [None].into_iter().chain(PendingAction::ALL.iter().copied().map(Some));
         for pending in pendings.filter(|pending| is_legal(*status, *pending)) {
             for (age, hidden) in [
                 (-7_200_000, false),
@@ -152,10 +133,7 @@ fn every_legal_pair_at_every_age_under_both_policies() {
                 for on in [true, false] {
                     let found = line(&look_at(&view(*status, pending), age, on));
                     let want = expected(*status, pending, hidden, on);
-                    assert_eq!(
-                        found, want,
-                        "{status:?} {pending:?} age {age} recovery {on}"
-                    );
+                    assert_eq!(found, want, "{status:?} {pending:?} age {age} recovery {on}");
                     seen += 1;
                 }
             }
@@ -204,22 +182,9 @@ fn the_predicate_and_its_cap_answer_at_the_boundaries() {
     assert_eq!(ages.map(expired), [true, false, false, false, false, true]);
     let mut deleted = shape.clone();
     deleted.deleted_at = Some(Wall(T));
-    assert!(!is_auto_recovering_aborted_response(
-        &deleted,
-        &on,
-        &limits,
-        now_at(0)
-    ));
-    let short = Limits {
-        hide_max_ms: 20_000,
-        ..limits
-    };
-    assert!(!is_auto_recovering_aborted_response(
-        &shape,
-        &on,
-        &short,
-        now_at(20_000)
-    ));
+    assert!(!is_auto_recovering_aborted_response(&deleted, &on, &limits, now_at(0)));
+    let short = Limits { hide_max_ms: 20_000, ..limits };
+    assert!(!is_auto_recovering_aborted_response(&shape, &on, &short, now_at(20_000)));
 }
 
 #[test]
@@ -295,42 +260,13 @@ fn a_card_gives_the_reason_in_the_agents_own_words() {
     let ask = json!({"questions": [{"question": "Keep the old keys as aliases?"}]});
     let steps = "# Bound it\n\n1. First\n2. Second\n- third\n";
     for (view, want) in [
-        (
-            carded(CardKind::Question, "AskUserQuestion", ask),
-            Some("Keep the old keys as aliases?"),
-        ),
-        (
-            carded(CardKind::Question, "AskUserQuestion", json!({})),
-            None,
-        ),
-        (
-            carded(CardKind::Plan, "ExitPlanMode", json!({"plan": steps})),
-            Some("3 steps"),
-        ),
-        (
-            carded(
-                CardKind::Plan,
-                "ExitPlanMode",
-                json!({"plan": "\n## Do it\nnow"}),
-            ),
-            Some("Do it"),
-        ),
-        (
-            carded(CardKind::Permission, "Bash", json!({"command": "ls -la"})),
-            Some("ls -la"),
-        ),
-        (
-            carded(
-                CardKind::Permission,
-                "Edit",
-                json!({"file_path": "/a/b.rs"}),
-            ),
-            Some("/a/b.rs"),
-        ),
-        (
-            carded(CardKind::Permission, "Skill", json!({"x": 1})),
-            Some("Skill"),
-        ),
+        (carded(CardKind::Question, "AskUserQuestion", ask), Some("Keep the old keys as aliases?")),
+        (carded(CardKind::Question, "AskUserQuestion", json!({})), None),
+        (carded(CardKind::Plan, "ExitPlanMode", json!({"plan": steps})), Some("3 steps")),
+        (carded(CardKind::Plan, "ExitPlanMode", json!({"plan": "\n## Do it\nnow"})), Some("Do it")),
+        (carded(CardKind::Permission, "Bash", json!({"command": "ls -la"})), Some("ls -la")),
+        (carded(CardKind::Permission, "Edit", json!({"file_path": "/a/b.rs"})), Some("/a/b.rs")),
+        (carded(CardKind::Permission, "Skill", json!({"x": 1})), Some("Skill")),
     ] {
         assert_eq!(look_at(&view, 0, true).reason.words().as_deref(), want);
     }
@@ -342,10 +278,7 @@ fn words_of_the_system_are_the_reason_cut_and_the_strip_whole() {
     let mut failed = view(Status::Error, None);
     failed.row.words = Some(words.into());
     let found = look_at(&failed, 0, true);
-    assert_eq!(
-        found.reason.words().as_deref(),
-        Some("spawn claude: Resource temporarily unav…")
-    );
+    assert_eq!(found.reason.words().as_deref(), Some("spawn claude: Resource temporarily unav…"));
     assert_eq!(found.row_tooltip.as_deref(), Some(words));
     assert_eq!(found.strip, Some(Strip { text: words.into() }));
 
@@ -353,17 +286,11 @@ fn words_of_the_system_are_the_reason_cut_and_the_strip_whole() {
     billing.row.stop_reason = Some(StopReason::Billing);
     billing.row.words = Some("Credit balance is too low".into());
     let text = "Could not finish a reply; auto-retry stopped. Credit balance is too low.";
-    assert_eq!(
-        look_at(&billing, 0, true).strip,
-        Some(Strip { text: text.into() })
-    );
+    assert_eq!(look_at(&billing, 0, true).strip, Some(Strip { text: text.into() }));
 
     let mut done = view(Status::NeedsYou, None);
     done.row.words = Some("may need a fresh session".into());
-    assert_eq!(
-        look_at(&done, 0, true).reason.words().as_deref(),
-        Some("may need a fresh session")
-    );
+    assert_eq!(look_at(&done, 0, true).reason.words().as_deref(), Some("may need a fresh session"));
     done.row.answer_line = Some("The race is fixed.".into());
     done.row.delivered = true;
     let found = look_at(&done, 0, true);

@@ -70,11 +70,9 @@ pub(super) fn reason(state: RowState, view: &RowView) -> Reason {
         RowState::CutOffRetrying => fixed("reply was cut off; retrying"),
         RowState::CutOffRecoveryOff => fixed("reply was cut off; auto-recovery is off"),
         RowState::RecoveryFailed => fixed("auto-retry stopped"),
-        RowState::LaunchError => said(
-            row.words
-                .clone()
-                .or(Some("it could not be launched".into())),
-        ),
+        RowState::LaunchError => {
+            said(row.words.clone().or(Some("it could not be launched".into())))
+        }
         RowState::ApiError => said(row.words.clone().or(Some("the request was refused".into()))),
         RowState::Suspended => fixed("by an app restart"),
         RowState::ComingBack | RowState::Paused | RowState::Ended | RowState::Gone => Reason::None,
@@ -96,28 +94,17 @@ pub(super) fn row_tooltip(state: RowState, view: &RowView) -> Option<String> {
         RowState::Stopped => "Stopped by you",
         RowState::Stalled => "Stopped mid-task; nothing continues it yet",
         RowState::RateLimited => {
-            return Some(with_words(
-                "Usage limit reached; nothing resumes it yet",
-                row,
-            ));
+            return Some(with_words("Usage limit reached; nothing resumes it yet", row));
         }
         RowState::Holding => "Agent is waiting; nothing resumes it yet",
         RowState::CutOffRetrying => "Reply was cut off; retrying",
         RowState::CutOffRecoveryOff => "Reply was cut off; auto-recovery is off",
         RowState::RecoveryFailed => "Could not finish a reply; auto-retry stopped",
         RowState::LaunchError => {
-            return Some(
-                row.words
-                    .clone()
-                    .unwrap_or("It could not be launched".into()),
-            );
+            return Some(row.words.clone().unwrap_or("It could not be launched".into()));
         }
         RowState::ApiError => {
-            return Some(
-                row.words
-                    .clone()
-                    .unwrap_or("The request was refused".into()),
-            );
+            return Some(row.words.clone().unwrap_or("The request was refused".into()));
         }
         RowState::Suspended => "Suspended by an app restart",
         RowState::Paused | RowState::Ended | RowState::Gone => return None,
@@ -159,31 +146,21 @@ pub(super) fn strip(state: RowState, view: &RowView) -> String {
         | RowState::CutOffRecoveryOff
         | RowState::LaunchError
         | RowState::ApiError
-        | RowState::Gone => row_tooltip(state, view)
-            .map(|text| sentence_of(&text))
-            .unwrap_or_default(),
+        | RowState::Gone => {
+            row_tooltip(state, view).map(|text| sentence_of(&text)).unwrap_or_default()
+        }
     }
 }
 
 /// A delivered answer's first sentence; else what the row says of its state.
 fn your_turn(row: &SessionRow) -> Option<String> {
-    let (first, second) = if row.delivered {
-        (&row.answer_line, &row.words)
-    } else {
-        (&row.words, &row.answer_line)
-    };
+    let (first, second) =
+        if row.delivered { (&row.answer_line, &row.words) } else { (&row.words, &row.answer_line) };
     first.clone().or_else(|| second.clone())
 }
 
 fn question(card: &Card) -> Option<String> {
-    Some(
-        card.input
-            .get("questions")?
-            .get(0)?
-            .get("question")?
-            .as_str()?
-            .to_string(),
-    )
+    Some(card.input.get("questions")?.get(0)?.get("question")?.as_str()?.to_string())
 }
 
 /// How many steps a plan has, or how it begins.
@@ -193,9 +170,7 @@ fn plan(card: &Card) -> Option<String> {
         let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
         rest.len() < line.len() && rest.starts_with(['.', ')'])
     };
-    let steps = text
-        .lines()
-        .filter(|l| numbered(l) || l.starts_with("- ") || l.starts_with("* "));
+    let steps = text.lines().filter(|l| numbered(l) || l.starts_with("- ") || l.starts_with("* "));
     match steps.count() {
         0 | 1 => {
             let line = text.lines().find(|line| !line.trim().is_empty())?;
@@ -223,15 +198,8 @@ fn said(text: Option<String>) -> Reason {
 
 /// The first line without its full stop, cut to the length of a reason.
 fn short(text: &str) -> String {
-    let line = text
-        .lines()
-        .map(str::trim)
-        .find(|line| !line.is_empty())
-        .unwrap_or_default();
-    let line = line
-        .strip_suffix('.')
-        .filter(|rest| !rest.ends_with('.'))
-        .unwrap_or(line);
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    let line = line.strip_suffix('.').filter(|rest| !rest.ends_with('.')).unwrap_or(line);
     if line.chars().count() <= REASON_MAX_CHARS {
         return line.into();
     }

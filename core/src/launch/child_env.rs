@@ -26,21 +26,12 @@ const REMOVED_PREFIXES: [&str; 9] = [
 ];
 
 /// Names that never reach a child from the login shell.
-const REMOVED_NAMES: [&str; 6] = [
-    "CLAUDECODE",
-    "CLAUDE_PID",
-    "APPDIR",
-    "APPIMAGE",
-    "LD_LIBRARY_PATH",
-    "CLAUDE_CONFIG_DIR",
-];
+const REMOVED_NAMES: [&str; 6] =
+    ["CLAUDECODE", "CLAUDE_PID", "APPDIR", "APPIMAGE", "LD_LIBRARY_PATH", "CLAUDE_CONFIG_DIR"];
 
 /// Switches to another provider than the CLI's own.
-const PROVIDER_SWITCHES: [&str; 3] = [
-    "CLAUDE_CODE_USE_BEDROCK",
-    "CLAUDE_CODE_USE_VERTEX",
-    "CLAUDE_CODE_USE_FOUNDRY",
-];
+const PROVIDER_SWITCHES: [&str; 3] =
+    ["CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY"];
 
 /// Re-runs an interrupted turn by itself: never set for any child.
 const NEVER: &str = "CLAUDE_CODE_RESUME_INTERRUPTED_TURN";
@@ -62,10 +53,7 @@ pub fn child_env(login: &[Var], account: &[Var], launch: &[Var], marker: &[Var])
 }
 
 fn is_removed(name: &str) -> bool {
-    REMOVED_NAMES.contains(&name)
-        || REMOVED_PREFIXES
-            .iter()
-            .any(|prefix| name.starts_with(prefix))
+    REMOVED_NAMES.contains(&name) || REMOVED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// The variables of the account "Environment": those of the app's own environment that choose an
@@ -90,10 +78,7 @@ mod tests {
     use super::*;
 
     fn vars(pairs: &[(&str, &str)]) -> Vec<Var> {
-        pairs
-            .iter()
-            .map(|(name, value)| ((*name).into(), (*value).into()))
-            .collect()
+        pairs.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect()
     }
 
     // proves: A-11
@@ -138,11 +123,7 @@ mod tests {
     fn the_account_goes_over_the_launch_and_the_marker_over_all() {
         let idle = "CLAUDE_BYTE_STREAM_IDLE_TIMEOUT_MS";
         let env = child_env(
-            &vars(&[
-                ("PATH", "/bin"),
-                (idle, "1"),
-                ("ANTHROPIC_API_KEY", "login"),
-            ]),
+            &vars(&[("PATH", "/bin"), (idle, "1"), ("ANTHROPIC_API_KEY", "login")]),
             &vars(&[
                 (idle, "10000"),
                 ("ANTHROPIC_API_KEY", "account"),
@@ -169,16 +150,9 @@ mod tests {
     // proves: A-11
     #[test]
     fn the_account_environment_exists_only_when_the_app_was_started_with_one() {
-        let plain = [
-            ("PATH", "/bin"),
-            ("CLAUDE_CODE_MAX_RETRIES", "1"),
-            ("CLAUDECODE", "1"),
-        ];
+        let plain = [("PATH", "/bin"), ("CLAUDE_CODE_MAX_RETRIES", "1"), ("CLAUDECODE", "1")];
         assert_eq!(environment_account(&vars(&plain)), None);
-        assert_eq!(
-            environment_account(&vars(&[("ANTHROPIC_API_KEY", "")])),
-            None
-        );
+        assert_eq!(environment_account(&vars(&[("ANTHROPIC_API_KEY", "")])), None);
         for name in [
             "ANTHROPIC_API_KEY",
             "ANTHROPIC_BASE_URL",
@@ -189,11 +163,7 @@ mod tests {
         ] {
             let mut env = vars(&plain);
             env.push((name.into(), "v".into()));
-            assert_eq!(
-                environment_account(&env),
-                Some(vars(&[(name, "v")])),
-                "{name}"
-            );
+            assert_eq!(environment_account(&env), Some(vars(&[(name, "v")])), "{name}");
         }
     }
 }

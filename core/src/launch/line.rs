@@ -36,10 +36,7 @@ pub fn launch_args(plan: &LaunchPlan) -> Vec<String> {
         }
     }
     // at every launch: a resume without it loses the text at the next `/compact`
-    push(&[
-        "--append-system-prompt",
-        &prompt::appended_prompt(plan.plain_speak),
-    ]);
+    push(&["--append-system-prompt", &prompt::appended_prompt(plan.plain_speak)]);
     if let Some(model) = &plan.model {
         push(&["--model", model]);
     }
@@ -61,10 +58,7 @@ pub fn launch_env(plan: &LaunchPlan) -> Vec<(String, String)> {
     // rule: A-18
     [
         ("CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS", "1"),
-        (
-            "CLAUDE_BYTE_STREAM_IDLE_TIMEOUT_MS",
-            &plan.byte_idle_ms.to_string(),
-        ),
+        ("CLAUDE_BYTE_STREAM_IDLE_TIMEOUT_MS", &plan.byte_idle_ms.to_string()),
         ("CLAUDE_CODE_STARTUP_FAILURE_RESULTS", "1"),
         ("DISABLE_AUTOUPDATER", "1"),
     ]
@@ -112,28 +106,12 @@ mod tests {
             (Conversation::New { id: a }, vec!["--session-id", A]),
             (Conversation::Resume { id: a }, vec!["--resume", A]),
             (
-                Conversation::Fork {
-                    from: a,
-                    id: b,
-                    at: None,
-                },
+                Conversation::Fork { from: a, id: b, at: None },
                 vec!["--resume", A, "--fork-session", "--session-id", B],
             ),
             (
-                Conversation::Fork {
-                    from: a,
-                    id: b,
-                    at: Some(c),
-                },
-                vec![
-                    "--resume",
-                    A,
-                    "--fork-session",
-                    "--session-id",
-                    B,
-                    "--resume-session-at",
-                    C,
-                ],
+                Conversation::Fork { from: a, id: b, at: Some(c) },
+                vec!["--resume", A, "--fork-session", "--session-id", B, "--resume-session-at", C],
             ),
         ] {
             let prompt = prompt::appended_prompt(false);
@@ -154,14 +132,7 @@ mod tests {
         chosen.plain_speak = true;
         let prompt = prompt::appended_prompt(true);
         let mut expected = protocol();
-        expected.extend([
-            "--resume",
-            A,
-            "--append-system-prompt",
-            &prompt,
-            "--model",
-            "opus",
-        ]);
+        expected.extend(["--resume", A, "--append-system-prompt", &prompt, "--model", "opus"]);
         expected.extend(["--permission-mode", "plan", "--setting-sources", "user"]);
         assert_eq!(launch_args(&chosen), expected);
     }

@@ -37,7 +37,9 @@ impl Conversation {
     /// The id under which the child will speak.
     pub fn id(self) -> CliSessionId {
         match self {
-            Conversation::New { id } | Conversation::Resume { id } | Conversation::Fork { id, .. } => id,
+            Conversation::New { id }
+            | Conversation::Resume { id }
+            | Conversation::Fork { id, .. } => id,
         }
     }
 }

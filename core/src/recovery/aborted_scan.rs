@@ -37,7 +37,9 @@ pub struct ScanFacts {
 /// (`isResponseAbortedRecoveryEligible`).
 pub fn is_response_aborted_recovery_eligible(pending: Option<PendingAction>) -> Result<(), Why> {
     // rule: SC-07, SC-09, SC-10
-    let Some(pending) = pending else { return Err(Why::WrongState) };
+    let Some(pending) = pending else {
+        return Err(Why::WrongState);
+    };
     match pending {
         PendingAction::ResponseAborted => Ok(()),
         PendingAction::Question
@@ -119,11 +121,7 @@ pub fn decide(
 }
 
 /// Until when an automatic restart of the row is refused; `None` when it is free (RP-07).
-pub fn debounced_until(
-    row: &SessionRow,
-    limits: &Limits,
-    now: Now,
-) -> Option<crate::time::Wall> {
+pub fn debounced_until(row: &SessionRow, limits: &Limits, now: Now) -> Option<crate::time::Wall> {
     // rule: RP-07
     let last = row.last_restart_at?;
     let age = now.wall.since(last);

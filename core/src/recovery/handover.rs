@@ -66,8 +66,11 @@ pub fn handover(blocks: &[Block], last: Option<&str>, unknown_calls: &[String]) 
     cut(&parts.join("\n\n"), HANDOVER_MAX_CHARS)
 }
 
+/// The last reply that came whole: what was cut off is not built upon (RP-05).
 fn last_text(blocks: &[Block]) -> Option<&str> {
-    blocks.iter().rev().find_map(|block| match &block.kind {
+    // rule: RP-05
+    let whole = blocks.iter().rev().filter(|block| !block.cut_off);
+    whole.into_iter().find_map(|block| match &block.kind {
         BlockKind::Assistant { text } if !text.trim().is_empty() => Some(text.as_str()),
         BlockKind::Assistant { .. }
         | BlockKind::Operator { .. }
@@ -155,11 +158,16 @@ mod tests {
             parent: None,
         }));
         blocks.push(said("the new one"));
+        let mut torn = block(BlockKind::Assistant { text: "half a repl".into() });
+        torn.cut_off = true;
+        blocks.push(torn);
         let text = handover(&blocks, Some("the new one"), &["Bash: make deploy".to_string()]);
-        for part in ["message 1", "message 4", "message 5", "message 6", "I changed it.", "/p/src/a.rs"]
+        for part in
+            ["message 1", "message 4", "message 5", "message 6", "I changed it.", "/p/src/a.rs"]
         {
             assert!(text.contains(part), "{part} in {text}");
         }
+        assert!(!text.contains("half a repl"), "{text}");
         assert!(!text.contains("message 3") && !text.contains("the new one"));
         assert!(text.contains("make deploy (outcome unknown: check before running it again)"));
         let long: Vec<_> = (0..50).map(|_| said(&"é".repeat(20_000))).collect();

@@ -230,10 +230,7 @@ mod tests {
         // "our message's uuid" is any it was ever sent under
         let mut again = row();
         again.replay.sent_as = vec![M, Uuid(0x12)];
-        assert!(matches!(
-            replay_plan(&again, &there(&[M]), MINTED),
-            ReplayPlan::Fresh { .. }
-        ));
+        assert!(matches!(replay_plan(&again, &there(&[M]), MINTED), ReplayPlan::Fresh { .. }));
     }
 
     // proves: A-04
@@ -305,10 +302,7 @@ mod tests {
     fn a_new_message_resumes_what_is_there() {
         let id = OLD;
         let into = |conversation| MessagePlan::Into(conversation);
-        assert_eq!(
-            message_plan(&row(), &there(&[]), MINTED),
-            into(Conversation::Resume { id })
-        );
+        assert_eq!(message_plan(&row(), &there(&[]), MINTED), into(Conversation::Resume { id }));
         let new = Conversation::New { id: MINTED.conversation };
         let gone = TranscriptFacts::default();
         assert_eq!(message_plan(&row(), &gone, MINTED), MessagePlan::HandOver(new));

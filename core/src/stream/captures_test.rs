@@ -22,11 +22,7 @@ pub(crate) fn captures() -> Vec<(String, Vec<u8>)> {
         .expect("the folder of captures")
         .map(|entry| entry.expect("an entry").path())
         .map(|path| {
-            let name = path
-                .file_name()
-                .expect("a name")
-                .to_string_lossy()
-                .into_owned();
+            let name = path.file_name().expect("a name").to_string_lossy().into_owned();
             (name, fs::read(path).expect("a capture"))
         })
         .collect();
@@ -51,10 +47,7 @@ pub(crate) fn events(bytes: &[u8], cuts: &[usize]) -> Vec<StreamEvent> {
 #[test]
 fn every_recorded_line_is_understood() {
     for (name, bytes) in captures() {
-        let lines = String::from_utf8(bytes.clone())
-            .expect("text")
-            .lines()
-            .count();
+        let lines = String::from_utf8(bytes.clone()).expect("text").lines().count();
         let events = events(&bytes, &[]);
         assert_eq!(events.len(), lines, "{name}: one event a line");
         for event in events {
@@ -64,10 +57,7 @@ fn every_recorded_line_is_understood() {
                     | StreamEvent::Malformed { .. }
                     | StreamEvent::Oversize { .. }
                     | StreamEvent::Chatter(_)
-                    | StreamEvent::Partial(super::Partial {
-                        kind: PartialKind::Other,
-                        ..
-                    })
+                    | StreamEvent::Partial(super::Partial { kind: PartialKind::Other, .. })
             );
             assert!(!strange, "{name}: {event:?}");
         }
@@ -78,10 +68,7 @@ fn every_recorded_line_is_understood() {
 #[test]
 fn small_captures_give_the_same_events_cut_at_every_byte() {
     let mut cut = 0;
-    for (name, bytes) in captures()
-        .into_iter()
-        .filter(|(_, bytes)| bytes.len() < SMALL)
-    {
+    for (name, bytes) in captures().into_iter().filter(|(_, bytes)| bytes.len() < SMALL) {
         let whole = events(&bytes, &[]);
         let singles: Vec<usize> = (1..bytes.len()).collect();
         assert_eq!(events(&bytes, &singles), whole, "{name}: byte by byte");
@@ -98,10 +85,7 @@ fn small_captures_give_the_same_events_cut_at_every_byte() {
 #[test]
 fn large_captures_give_the_same_events_in_any_chunks() {
     let mut rng = Rng::new(64);
-    for (name, bytes) in captures()
-        .into_iter()
-        .filter(|(_, bytes)| bytes.len() >= SMALL)
-    {
+    for (name, bytes) in captures().into_iter().filter(|(_, bytes)| bytes.len() >= SMALL) {
         let whole = events(&bytes, &[]);
         for size in [3, 40, 700, 5_000] {
             let mut cuts = Vec::new();
@@ -113,11 +97,7 @@ fn large_captures_give_the_same_events_in_any_chunks() {
                 }
                 cuts.push(at);
             }
-            assert_eq!(
-                events(&bytes, &cuts),
-                whole,
-                "{name}: chunks of about {size}"
-            );
+            assert_eq!(events(&bytes, &cuts), whole, "{name}: chunks of about {size}");
         }
     }
 }
@@ -126,14 +106,8 @@ fn large_captures_give_the_same_events_in_any_chunks() {
 #[test]
 fn a_cooked_terminal_changes_no_event() {
     for (name, bytes) in captures() {
-        let cooked = String::from_utf8(bytes.clone())
-            .expect("text")
-            .replace('\n', "\r\n");
+        let cooked = String::from_utf8(bytes.clone()).expect("text").replace('\n', "\r\n");
         let framed = format!("\u{feff}{cooked}\r\n\u{1b}[?25h");
-        assert_eq!(
-            events(framed.as_bytes(), &[]),
-            events(&bytes, &[]),
-            "{name}"
-        );
+        assert_eq!(events(framed.as_bytes(), &[]), events(&bytes, &[]), "{name}");
     }
 }

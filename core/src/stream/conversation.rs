@@ -13,27 +13,17 @@ use serde_json::Value;
 
 /// The sub-agent's call; output of the main thread has none.
 fn parent(line: &mut Line) -> Option<String> {
-    line.parent_tool_use_id
-        .0
-        .take()
-        .or_else(|| line.agent_id.0.take())
+    line.parent_tool_use_id.0.take().or_else(|| line.agent_id.0.take())
 }
 
 pub(super) fn partial(mut line: Line) -> Option<StreamEvent> {
     let parent = parent(&mut line);
     let event = line.event.0?;
-    let named = event
-        .message
-        .0
-        .as_ref()
-        .and_then(|message| message.id.0.clone());
+    let named = event.message.0.as_ref().and_then(|message| message.id.0.clone());
     Some(StreamEvent::Partial(Partial {
         message: line.api_message_id.0.or(named),
         parent,
-        abandoned: line
-            .abandoned_blocks
-            .0
-            .is_some_and(|value| !value.is_null()),
+        abandoned: line.abandoned_blocks.0.is_some_and(|value| !value.is_null()),
         kind: partial_kind(event),
     }))
 }
@@ -50,21 +40,13 @@ fn partial_kind(event: ApiEvent) -> PartialKind {
             block: block_start(event.content_block.0.unwrap_or_default()),
         },
         "content_block_delta" => match delta.kind.text().as_str() {
-            "text_delta" => PartialKind::Text {
-                index,
-                text: delta.text.text(),
-            },
-            "thinking_delta" => PartialKind::Thinking {
-                index,
-                text: delta.thinking.text(),
-            },
+            "text_delta" => PartialKind::Text { index, text: delta.text.text() },
+            "thinking_delta" => PartialKind::Thinking { index, text: delta.thinking.text() },
             "input_json_delta" => PartialKind::InputJson { index },
             _ => PartialKind::Other,
         },
         "content_block_stop" => PartialKind::BlockStop { index },
-        "message_delta" => PartialKind::MessageDelta {
-            stop_reason: delta.stop_reason.0,
-        },
+        "message_delta" => PartialKind::MessageDelta { stop_reason: delta.stop_reason.0 },
         "message_stop" => PartialKind::MessageStop,
         _ => PartialKind::Other,
     }
@@ -74,29 +56,18 @@ fn block_start(block: Block) -> BlockStart {
     match block.kind.text().as_str() {
         "text" => BlockStart::Text,
         "thinking" => BlockStart::Thinking,
-        "tool_use" => BlockStart::ToolUse {
-            id: block.id.text(),
-            name: block.name.text(),
-        },
+        "tool_use" => BlockStart::ToolUse { id: block.id.text(), name: block.name.text() },
         _ => BlockStart::Other,
     }
 }
 
 fn context_tokens(message: &ApiMessage) -> u64 {
-    message
-        .usage
-        .0
-        .as_ref()
-        .map(|usage| usage.context_tokens())
-        .unwrap_or_default()
+    message.usage.0.as_ref().map(|usage| usage.context_tokens()).unwrap_or_default()
 }
 
 /// Reads a JSON object; anything else is `None`.
 fn object<T: DeserializeOwned>(value: Value) -> Option<T> {
-    value
-        .is_object()
-        .then(|| T::deserialize(value).ok())
-        .flatten()
+    value.is_object().then(|| T::deserialize(value).ok()).flatten()
 }
 
 pub(super) fn assistant(mut line: Line) -> Option<StreamEvent> {
@@ -122,11 +93,9 @@ fn content(block: Block) -> Content {
     match block.kind.text().as_str() {
         "text" => Content::Text(block.text.text()),
         "thinking" => Content::Thinking(block.thinking.text()),
-        "tool_use" => Content::ToolUse {
-            id: block.id.text(),
-            name: block.name.text(),
-            input: block.input,
-        },
+        "tool_use" => {
+            Content::ToolUse { id: block.id.text(), name: block.name.text(), input: block.input }
+        }
         _ => Content::Other,
     }
 }
@@ -140,11 +109,7 @@ pub(super) fn user(mut line: Line) -> Option<StreamEvent> {
         meta.iter().filter_map(|meta| meta.0.as_ref()).any(|meta| {
             let by_user = |decision: &PermissionDecision| {
                 decision.decision.0.as_deref() == Some("reject")
-                    && decision
-                        .source
-                        .0
-                        .as_deref()
-                        .is_some_and(|source| source.starts_with("user"))
+                    && decision.source.0.as_deref().is_some_and(|source| source.starts_with("user"))
             };
             meta.id.0.as_deref() == Some(call)
                 && meta.permission_decision.0.as_ref().is_some_and(by_user)
@@ -179,12 +144,10 @@ pub(super) fn user(mut line: Line) -> Option<StreamEvent> {
 }
 
 fn result_text(blocks: Vec<Block>) -> String {
-    let words = blocks
-        .into_iter()
-        .map(|block| match block.kind.0.as_deref() {
-            Some("text") => block.text.text(),
-            Some(other) => alloc::format!("[{other}]"),
-            None => String::new(),
-        });
+    let words = blocks.into_iter().map(|block| match block.kind.0.as_deref() {
+        Some("text") => block.text.text(),
+        Some(other) => alloc::format!("[{other}]"),
+        None => String::new(),
+    });
     words.collect::<Vec<_>>().join("\n")
 }

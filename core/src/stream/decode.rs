@@ -42,11 +42,7 @@ fn oversize(head: &str) -> StreamEvent {
 /// Decodes the objects of a line, one after the other; what stands between them is chatter.
 fn objects(mut rest: &str, model: &mut Option<String>, events: &mut Vec<StreamEvent>) {
     while !rest.is_empty() {
-        let start = if rest.starts_with('{') {
-            Some(0)
-        } else {
-            rest.find(OBJECT)
-        };
+        let start = if rest.starts_with('{') { Some(0) } else { rest.find(OBJECT) };
         let Some((noise, object)) = start.and_then(|at| rest.split_at_checked(at)) else {
             return chatter(rest, events);
         };
@@ -85,21 +81,15 @@ fn parse(text: &str) -> Parsed {
 
 /// Where, behind the torn object that `text` begins with, a sound line of a known type begins.
 fn next_sound(text: &str) -> Option<usize> {
-    text.match_indices(OBJECT)
-        .map(|(at, _)| at)
-        .filter(|at| *at > 0)
-        .take(RESCUE_TRIES)
-        .find(|at| {
+    text.match_indices(OBJECT).map(|(at, _)| at).filter(|at| *at > 0).take(RESCUE_TRIES).find(
+        |at| {
             let tail = text.get(*at..).unwrap_or_default();
-            let head = tail
-                .char_indices()
-                .nth(RESCUE_HEAD_CHARS)
-                .map_or(tail, |(end, _)| &tail[..end]);
-            let known = sniff::kinds(head)
-                .0
-                .is_some_and(|kind| meaning::is_known(&kind));
+            let head =
+                tail.char_indices().nth(RESCUE_HEAD_CHARS).map_or(tail, |(end, _)| &tail[..end]);
+            let known = sniff::kinds(head).0.is_some_and(|kind| meaning::is_known(&kind));
             known && matches!(parse(tail), Parsed::Line(..))
-        })
+        },
+    )
 }
 
 /// A piece that begins like JSON and is none: protocol of a known kind gone wrong, or chatter.
@@ -114,9 +104,7 @@ fn chatter(text: &str, events: &mut Vec<StreamEvent>) {
     // rule: PR-04
     let text = text.trim();
     if !text.is_empty() {
-        events.push(StreamEvent::Chatter(
-            text.chars().take(CHATTER_CHARS).collect(),
-        ));
+        events.push(StreamEvent::Chatter(text.chars().take(CHATTER_CHARS).collect()));
     }
 }
 

@@ -25,11 +25,7 @@ pub(super) struct Splitter {
 impl Splitter {
     /// Lines may be `max` bytes long.
     pub(super) fn new(max: usize) -> Self {
-        Splitter {
-            max,
-            held: Vec::new(),
-            too_long: false,
-        }
+        Splitter { max, held: Vec::new(), too_long: false }
     }
 
     /// Hands every line that these bytes complete to `take`.
@@ -54,23 +50,14 @@ impl Splitter {
     fn hold(&mut self, bytes: &[u8]) {
         // rule: A-01
         self.too_long |= self.held.len() + bytes.len() > self.max;
-        let room = if self.too_long {
-            HEAD_BYTES.min(self.max)
-        } else {
-            self.max
-        };
+        let room = if self.too_long { HEAD_BYTES.min(self.max) } else { self.max };
         self.held.truncate(room);
         let free = room - self.held.len();
-        self.held
-            .extend_from_slice(bytes.get(..free).unwrap_or(bytes));
+        self.held.extend_from_slice(bytes.get(..free).unwrap_or(bytes));
     }
 
     fn flush(&mut self, take: &mut impl FnMut(Line<'_>)) {
-        take(if self.too_long {
-            Line::Head(&self.held)
-        } else {
-            Line::Whole(&self.held)
-        });
+        take(if self.too_long { Line::Head(&self.held) } else { Line::Whole(&self.held) });
         self.held.clear();
         // a single huge line must not keep its memory for the life of the child
         self.held.shrink_to(64 * 1024);

@@ -50,27 +50,20 @@ pub(super) fn event(mut line: Line, model: &mut Option<String>) -> Option<Stream
                 limit: info.rate_limit_type.0,
             })
         }),
-        "conversation_reset" => Some(StreamEvent::ConversationReset {
-            new_id: line.new_conversation_id.0,
+        "conversation_reset" => {
+            Some(StreamEvent::ConversationReset { new_id: line.new_conversation_id.0 })
+        }
+        "control_request" => line.request_id.0.map(|request| StreamEvent::ControlRequest {
+            request,
+            body: control_ask(line.request.0.unwrap_or_default()),
         }),
-        "control_request" => line
-            .request_id
-            .0
-            .map(|request| StreamEvent::ControlRequest {
-                request,
-                body: control_ask(line.request.0.unwrap_or_default()),
-            }),
-        "control_cancel_request" => line
-            .request_id
-            .0
-            .map(|request| StreamEvent::ControlCancel { request }),
+        "control_cancel_request" => {
+            line.request_id.0.map(|request| StreamEvent::ControlCancel { request })
+        }
         "control_response" => line.response.0.and_then(control_response),
         "keep_alive" => Some(StreamEvent::KeepAlive),
         _ => {
-            return Some(StreamEvent::Unknown {
-                kind,
-                subtype: line.subtype.0,
-            });
+            return Some(StreamEvent::Unknown { kind, subtype: line.subtype.0 });
         }
     };
     Some(event.unwrap_or(StreamEvent::Malformed { kind }))
@@ -104,12 +97,7 @@ fn system(mut line: Line, model: &mut Option<String>) -> StreamEvent {
         "thinking_tokens" => StreamEvent::ThinkingTokens,
         "task_started" | "task_updated" | "task_notification" => task(line, &subtype),
         "background_tasks_changed" => {
-            let tasks = line
-                .tasks
-                .0
-                .unwrap_or_default()
-                .into_iter()
-                .filter_map(|task| task.0);
+            let tasks = line.tasks.0.unwrap_or_default().into_iter().filter_map(|task| task.0);
             StreamEvent::BackgroundTasks(
                 tasks
                     .map(|task| BackgroundTask {
@@ -140,9 +128,7 @@ fn system(mut line: Line, model: &mut Option<String>) -> StreamEvent {
             message: line.message.as_str().unwrap_or_default().into(),
         },
         "informational" | "model_refusal_no_fallback" | "local_command_output" => {
-            StreamEvent::Informational {
-                content: line.content.text(),
-            }
+            StreamEvent::Informational { content: line.content.text() }
         }
         _ => StreamEvent::Unknown {
             kind: "system".into(),
@@ -158,12 +144,8 @@ pub(super) fn small(number: &Soft<f64>) -> u32 {
 
 fn task(line: Line, subtype: &str) -> StreamEvent {
     let patch = line.patch.0.unwrap_or_default();
-    let ended = |word: &str| {
-        matches!(
-            word,
-            "completed" | "failed" | "stopped" | "killed" | "error"
-        )
-    };
+    let ended =
+        |word: &str| matches!(word, "completed" | "failed" | "stopped" | "killed" | "error");
     let phase = match subtype {
         "task_started" => TaskPhase::Started,
         "task_notification" => TaskPhase::Ended,
@@ -175,11 +157,7 @@ fn task(line: Line, subtype: &str) -> StreamEvent {
         tool_use: line.tool_use_id.0,
         phase,
         is_agent: line.task_type.0.as_deref() == Some("local_agent"),
-        background: line
-            .is_backgrounded
-            .0
-            .or(patch.is_backgrounded.0)
-            .unwrap_or_default(),
+        background: line.is_backgrounded.0.or(patch.is_backgrounded.0).unwrap_or_default(),
         summary: line.summary.0.or(line.description.0),
     })
 }
@@ -201,11 +179,7 @@ fn lifecycle(line: Line) -> StreamEvent {
 /// A heartbeat has an id of its own and names the running call as its parent.
 fn tool_progress(line: Line) -> StreamEvent {
     let beat = line.heartbeat.0 == Some(true) && line.parent_tool_use_id.0.is_some();
-    let call = if beat {
-        line.parent_tool_use_id
-    } else {
-        line.tool_use_id
-    };
+    let call = if beat { line.parent_tool_use_id } else { line.tool_use_id };
     StreamEvent::ToolProgress {
         tool_use: call.0,
         tool: line.tool_name.text(),
@@ -233,10 +207,7 @@ fn control_response(response: Response) -> Option<StreamEvent> {
         Some("success") => Ok(response.response),
         Some(_) | None => Err(response.error.text()),
     };
-    response
-        .request_id
-        .0
-        .map(|request| StreamEvent::ControlResponse { request, answer })
+    response.request_id.0.map(|request| StreamEvent::ControlResponse { request, answer })
 }
 
 fn result(line: Line, model: Option<&str>) -> Option<StreamEvent> {
@@ -250,9 +221,7 @@ fn result(line: Line, model: Option<&str>) -> Option<StreamEvent> {
     // keyed by the requested model; a turn may also have used others
     let of_model = model.and_then(|name| usage.get(name));
     let only = usage.values().next().filter(|_| usage.len() == 1);
-    let window = of_model
-        .or(only)
-        .and_then(|usage| usage.0.as_ref()?.context_window.0);
+    let window = of_model.or(only).and_then(|usage| usage.0.as_ref()?.context_window.0);
     Some(StreamEvent::Result(Box::new(TurnResult {
         uuid: line.uuid.0,
         session_id: line.session_id.0,
@@ -263,13 +232,7 @@ fn result(line: Line, model: Option<&str>) -> Option<StreamEvent> {
         stop_reason: line.stop_reason.0,
         num_turns: line.num_turns.count(),
         text: line.result.text(),
-        errors: line
-            .errors
-            .0
-            .unwrap_or_default()
-            .into_iter()
-            .filter_map(|error| error.0)
-            .collect(),
+        errors: line.errors.0.unwrap_or_default().into_iter().filter_map(|error| error.0).collect(),
         local_command: line.local_command.0,
         startup_failure: line.startup_failure_reason.0,
         messages,

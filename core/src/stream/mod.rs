@@ -37,10 +37,7 @@ impl Decoder {
     /// A decoder whose lines may be `max_line` bytes long (A-01; `Limits::line_max_bytes`). It holds
     /// at most one such line in memory.
     pub fn new(max_line: usize) -> Self {
-        Decoder {
-            lines: line::Splitter::new(max_line),
-            model: None,
-        }
+        Decoder { lines: line::Splitter::new(max_line), model: None }
     }
 
     /// The events that are complete after these bytes. How the bytes were cut into reads makes no
@@ -49,8 +46,7 @@ impl Decoder {
         // rule: PR-02, INV-64
         let mut events = Vec::new();
         let model = &mut self.model;
-        self.lines
-            .push(bytes, |line| decode::line(line, model, &mut events));
+        self.lines.push(bytes, |line| decode::line(line, model, &mut events));
         events
     }
 
@@ -58,8 +54,7 @@ impl Decoder {
     pub fn finish(&mut self) -> Vec<StreamEvent> {
         let mut events = Vec::new();
         let model = &mut self.model;
-        self.lines
-            .finish(|line| decode::line(line, model, &mut events));
+        self.lines.finish(|line| decode::line(line, model, &mut events));
         events
     }
 }

@@ -59,11 +59,7 @@ mod tests {
     #[test]
     fn only_the_top_level_counts() {
         for (head, kind, subtype) in [
-            (
-                r#"{"type":"user","message":{"type":"x","content":"lon"#,
-                Some("user"),
-                None,
-            ),
+            (r#"{"type":"user","message":{"type":"x","content":"lon"#, Some("user"), None),
             (
                 r#"{"a":{"type":"no"},"b":["type","no"],"type" : "result","subtype":"success""#,
                 Some("result"),

@@ -62,30 +62,20 @@ mod tests {
         assert_eq!(user["message"], json!({"role": "user", "content": text}));
         for (control, expected) in [
             (
-                Control::Initialize {
-                    request: "r1".into(),
-                },
+                Control::Initialize { request: "r1".into() },
                 json!({"type":"control_request","request_id":"r1","request":{"subtype":"initialize"}}),
             ),
             (
-                Control::Interrupt {
-                    request: "r2".into(),
-                },
+                Control::Interrupt { request: "r2".into() },
                 json!({"type":"control_request","request_id":"r2","request":{"subtype":"interrupt"}}),
             ),
             (
-                Control::Answer {
-                    request: "c1".into(),
-                    response: json!({"behavior":"allow"}),
-                },
+                Control::Answer { request: "c1".into(), response: json!({"behavior":"allow"}) },
                 json!({"type":"control_response","response":
                     {"subtype":"success","request_id":"c1","response":{"behavior":"allow"}}}),
             ),
             (
-                Control::Refuse {
-                    request: "c2".into(),
-                    error: "no\nsuch".into(),
-                },
+                Control::Refuse { request: "c2".into(), error: "no\nsuch".into() },
                 json!({"type":"control_response","response":
                     {"subtype":"error","request_id":"c2","error":"no\nsuch"}}),
             ),

@@ -34,14 +34,8 @@ fn id() -> Uuid {
 fn what_is_no_protocol_is_chatter() {
     let long = "x".repeat(5_000);
     for (text, expected) in [
-        (
-            "Welcome to the shell\n",
-            vec![chatter("Welcome to the shell")],
-        ),
-        (
-            "[1,2]\n\"type\"\nnull\n",
-            vec![chatter("[1,2]"), chatter("\"type\""), chatter("null")],
-        ),
+        ("Welcome to the shell\n", vec![chatter("Welcome to the shell")]),
+        ("[1,2]\n\"type\"\nnull\n", vec![chatter("[1,2]"), chatter("\"type\""), chatter("null")]),
         ("{not json\n", vec![chatter("{not json")]),
         ("{\"a\":1}\n", vec![chatter("{\"a\":1}")]),
         ("{\"type\":7}\n", vec![chatter("{\"type\":7}")]),
@@ -57,39 +51,16 @@ fn what_is_no_protocol_is_chatter() {
 fn noise_around_a_line_costs_nothing_of_it() {
     let idle = || state(SessionState::Idle);
     for (text, expected) in [
-        (
-            format!("{IDLE}{KEEP}\n"),
-            vec![idle(), StreamEvent::KeepAlive],
-        ),
-        (
-            format!("{IDLE} {KEEP}{IDLE}"),
-            vec![idle(), StreamEvent::KeepAlive, idle()],
-        ),
-        (
-            format!("banner {IDLE} tail\n"),
-            vec![chatter("banner"), idle(), chatter("tail")],
-        ),
-        (
-            format!("\u{1b}[?25l\u{1b}[2K{IDLE}\u{1b}[0m\n"),
-            vec![idle()],
-        ),
-        (
-            format!("\u{1b}]0;title\u{7}{IDLE}\u{1b}]8;;\u{1b}\\\n"),
-            vec![idle()],
-        ),
-        (
-            format!("\u{feff}{IDLE}\r\n\0\0{KEEP}\0\n"),
-            vec![idle(), StreamEvent::KeepAlive],
-        ),
+        (format!("{IDLE}{KEEP}\n"), vec![idle(), StreamEvent::KeepAlive]),
+        (format!("{IDLE} {KEEP}{IDLE}"), vec![idle(), StreamEvent::KeepAlive, idle()]),
+        (format!("banner {IDLE} tail\n"), vec![chatter("banner"), idle(), chatter("tail")]),
+        (format!("\u{1b}[?25l\u{1b}[2K{IDLE}\u{1b}[0m\n"), vec![idle()]),
+        (format!("\u{1b}]0;title\u{7}{IDLE}\u{1b}]8;;\u{1b}\\\n"), vec![idle()]),
+        (format!("\u{feff}{IDLE}\r\n\0\0{KEEP}\0\n"), vec![idle(), StreamEvent::KeepAlive]),
         (format!("{IDLE}\n\u{1b}[?25h"), vec![idle()]),
         (
             format!("{{\"type\":\"user\",\"message\":{{\"content\":[{{\"type\":\"text\"}}{IDLE}\n"),
-            vec![
-                StreamEvent::Malformed {
-                    kind: "user".into(),
-                },
-                idle(),
-            ],
+            vec![StreamEvent::Malformed { kind: "user".into() }, idle()],
         ),
     ] {
         assert_eq!(decode(&text), expected, "{text}");
@@ -104,9 +75,7 @@ fn bad_utf8_stays_in_its_line() {
     assert_eq!(
         events(&bytes, &[]),
         [
-            StreamEvent::Informational {
-                content: "a\u{fffd}\u{fffd}b".into()
-            },
+            StreamEvent::Informational { content: "a\u{fffd}\u{fffd}b".into() },
             StreamEvent::KeepAlive
         ]
     );
@@ -128,16 +97,8 @@ fn a_line_over_the_limit_is_named_and_the_stream_goes_on() {
     assert_eq!(
         got,
         [
-            StreamEvent::Oversize {
-                kind,
-                subtype: Some("s".into()),
-                prefix
-            },
-            StreamEvent::Oversize {
-                kind: None,
-                subtype: None,
-                prefix: pad[..200].into()
-            },
+            StreamEvent::Oversize { kind, subtype: Some("s".into()), prefix },
+            StreamEvent::Oversize { kind: None, subtype: None, prefix: pad[..200].into() },
             StreamEvent::KeepAlive,
         ]
     );
@@ -153,29 +114,14 @@ fn unknown_and_malformed_lines_are_named() {
     let deep = format!(r#"{{"type":"user","message":{}"#, "[".repeat(500));
     for (text, expected) in [
         (r#"{"type":"news"}"#, unknown("news", None)),
-        (
-            r#"{"type":"news","subtype":"today"}"#,
-            unknown("news", Some("today")),
-        ),
-        (
-            r#"{"type":"system","subtype":"hook_started"}"#,
-            unknown("system", Some("hook_started")),
-        ),
+        (r#"{"type":"news","subtype":"today"}"#, unknown("news", Some("today"))),
+        (r#"{"type":"system","subtype":"hook_started"}"#, unknown("system", Some("hook_started"))),
         (r#"{"type":"system"}"#, unknown("system", None)),
-        (
-            r#"{"type":"assistant","message":"words"}"#,
-            malformed("assistant"),
-        ),
+        (r#"{"type":"assistant","message":"words"}"#, malformed("assistant")),
         (r#"{"type":"stream_event"}"#, malformed("stream_event")),
         (r#"{"type":"result","is_error":"no"}"#, malformed("result")),
-        (
-            r#"{"type":"control_request","request":{}}"#,
-            malformed("control_request"),
-        ),
-        (
-            r#"{"type":"result","subtype":"success","is_er"#,
-            malformed("result"),
-        ),
+        (r#"{"type":"control_request","request":{}}"#, malformed("control_request")),
+        (r#"{"type":"result","subtype":"success","is_er"#, malformed("result")),
         (deep.as_str(), malformed("user")),
     ] {
         assert_eq!(decode(text), [expected], "{text:.60}");
@@ -249,26 +195,17 @@ fn lines_mean_exactly_this() {
         ),
         (
             delta(json!({"type":"text_delta","text":"a"})),
-            partial(PartialKind::Text {
-                index: 2,
-                text: "a".into(),
-            }),
+            partial(PartialKind::Text { index: 2, text: "a".into() }),
         ),
         (
             delta(json!({"type":"thinking_delta","thinking":"t"})),
-            partial(PartialKind::Thinking {
-                index: 2,
-                text: "t".into(),
-            }),
+            partial(PartialKind::Thinking { index: 2, text: "t".into() }),
         ),
         (
             delta(json!({"type":"input_json_delta","partial_json":"{"})),
             partial(PartialKind::InputJson { index: 2 }),
         ),
-        (
-            delta(json!({"type":"signature_delta"})),
-            partial(PartialKind::Other),
-        ),
+        (delta(json!({"type":"signature_delta"})), partial(PartialKind::Other)),
         (
             json!({"type":"stream_event","api_message_id":"m","parent_tool_use_id":"t",
                 "abandoned_blocks":{"from_block_index":0},"event":{"type":"message_stop"}}),
@@ -301,25 +238,17 @@ fn lines_mean_exactly_this() {
             json!({"type":"control_request","request_id":"r","request":{"subtype":"elicitation"}}),
             StreamEvent::ControlRequest {
                 request: "r".into(),
-                body: ControlAsk::Unknown {
-                    subtype: "elicitation".into(),
-                },
+                body: ControlAsk::Unknown { subtype: "elicitation".into() },
             },
         ),
         (
             json!({"type":"control_response","response":{"subtype":"error","request_id":"r",
                 "error":"no","error_code":"x"}}),
-            StreamEvent::ControlResponse {
-                request: "r".into(),
-                answer: Err("no".into()),
-            },
+            StreamEvent::ControlResponse { request: "r".into(), answer: Err("no".into()) },
         ),
         (
             json!({"type":"control_response","response":{"subtype":"success","request_id":"r"}}),
-            StreamEvent::ControlResponse {
-                request: "r".into(),
-                answer: Ok(Value::Null),
-            },
+            StreamEvent::ControlResponse { request: "r".into(), answer: Ok(Value::Null) },
         ),
         (
             json!({"type":"rate_limit_event","rate_limit_info":{"status":"rejected",
@@ -364,12 +293,7 @@ fn tool_results_say_who_refused() {
         replay: false,
         text: Some("note".into()),
         results: vec![
-            ToolResult {
-                tool_use: "a".into(),
-                text: "no".into(),
-                failed: true,
-                denied: true,
-            },
+            ToolResult { tool_use: "a".into(), text: "no".into(), failed: true, denied: true },
             ToolResult {
                 tool_use: "b".into(),
                 text: "x\n[image]".into(),

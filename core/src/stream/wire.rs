@@ -242,11 +242,7 @@ pub(super) struct Block {
 
 impl Block {
     fn text(text: String) -> Block {
-        Block {
-            kind: Soft(Some("text".into())),
-            text: Soft(Some(text)),
-            ..Block::default()
-        }
+        Block { kind: Soft(Some("text".into())), text: Soft(Some(text)), ..Block::default() }
     }
 
     fn read(value: Value) -> Block {
@@ -269,13 +265,9 @@ pub(super) struct Usage {
 impl Usage {
     /// All input tokens, both cache figures included.
     pub(super) fn context_tokens(&self) -> u64 {
-        [
-            &self.input_tokens,
-            &self.cache_creation_input_tokens,
-            &self.cache_read_input_tokens,
-        ]
-        .into_iter()
-        .fold(0, |sum, tokens| sum.saturating_add(tokens.count()))
+        [&self.input_tokens, &self.cache_creation_input_tokens, &self.cache_read_input_tokens]
+            .into_iter()
+            .fold(0, |sum, tokens| sum.saturating_add(tokens.count()))
     }
 }
 

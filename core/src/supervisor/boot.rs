@@ -50,7 +50,9 @@ impl State {
     }
 
     fn recover(&mut self, cx: &mut Cx, id: SessionId) {
-        let Some(session) = self.sessions.get(&id) else { return };
+        let Some(session) = self.sessions.get(&id) else {
+            return;
+        };
         let queued = !session.live.queue.is_empty();
         let verdict = crash::decide(&session.row, queued, &self.limits, cx.now);
         match verdict {

@@ -1,6 +1,6 @@
 //! Cards: what the agent asks through the CLI, and the person's answers.
 
-use super::surface::{Act, Control};
+use super::{Act, Control};
 use super::{Cx, State};
 use crate::block::BlockKind;
 use crate::card::{Card, CardKind, CardReply};
@@ -49,13 +49,19 @@ impl State {
     }
 
     fn control(&mut self, cx: &mut Cx, id: SessionId, control: Control) {
-        let Some(session) = self.session(id) else { return };
-        let Some(launch) = session.live.child.launch() else { return };
+        let Some(session) = self.session(id) else {
+            return;
+        };
+        let Some(launch) = session.live.child.launch() else {
+            return;
+        };
         cx.act(Act::Control { session: id, launch, control });
     }
 
     fn offer(&mut self, cx: &mut Cx, id: SessionId, card: Card) {
-        let Some(session) = self.session(id) else { return };
+        let Some(session) = self.session(id) else {
+            return;
+        };
         if session.live.turn.is_none() {
             // a question outside a turn belongs to one that was just stopped
             let error = "the turn is over".to_string();
@@ -81,7 +87,9 @@ impl State {
 
     /// The CLI withdraws what it asked.
     pub(super) fn withdrawn(&mut self, cx: &mut Cx, id: SessionId, request: &str) {
-        let Some(session) = self.session(id) else { return };
+        let Some(session) = self.session(id) else {
+            return;
+        };
         session.live.cards_waiting.retain(|card| card.request != request);
         if session.row.card.as_ref().is_some_and(|card| card.request == request) {
             self.clear_card(cx, id, Actor::Stream, "the CLI withdrew its request");
@@ -90,7 +98,9 @@ impl State {
 
     fn clear_card(&mut self, cx: &mut Cx, id: SessionId, actor: Actor, reason: &str) {
         let now = cx.now.mono;
-        let Some(session) = self.session(id) else { return };
+        let Some(session) = self.session(id) else {
+            return;
+        };
         if let Some(turn) = session.live.turn.as_mut() {
             turn.card_open = false;
             turn.last_sign = now;
@@ -111,7 +121,9 @@ impl State {
         request: &str,
         reply: &CardReply,
     ) -> Result<Reply, IpcError> {
-        let Some(session) = self.session(id) else { return Err(no_card()) };
+        let Some(session) = self.session(id) else {
+            return Err(no_card());
+        };
         let Some(card) = session.row.card.clone().filter(|card| card.request == request) else {
             return Err(no_card());
         };
@@ -240,7 +252,8 @@ fn told(card: &Card, reply: &CardReply) -> String {
 /// The same answer as a message of its own.
 fn message_of(card: &Card, reply: &CardReply) -> String {
     let detail = tool_detail(&card.input);
-    let what = if detail.is_empty() { card.tool.clone() } else { format!("{}: {detail}", card.tool) };
+    let what =
+        if detail.is_empty() { card.tool.clone() } else { format!("{}: {detail}", card.tool) };
     let with = |message: &Option<String>| {
         message.as_deref().map(|text| format!(" {text}")).unwrap_or_default()
     };
@@ -252,11 +265,12 @@ fn message_of(card: &Card, reply: &CardReply) -> String {
             format!("You asked ({what}) before you were restarted: no.{}", with(message))
         }
         CardReply::Answers { answers } => {
-            let lines: alloc::vec::Vec<_> = answers
-                .iter()
-                .map(|(question, answer)| format!("{question}\n{answer}"))
-                .collect();
-            format!("My answer to what you asked before you were restarted:\n{}", lines.join("\n\n"))
+            let lines: alloc::vec::Vec<_> =
+                answers.iter().map(|(question, answer)| format!("{question}\n{answer}")).collect();
+            format!(
+                "My answer to what you asked before you were restarted:\n{}",
+                lines.join("\n\n")
+            )
         }
         CardReply::ApprovePlan { .. } => "I approve your plan. Carry it out.".to_string(),
         CardReply::KeepPlanning { message } => {

@@ -55,7 +55,9 @@ impl State {
         reason: &str,
         change: impl FnOnce(&mut SessionRow),
     ) {
-        let Some(session) = self.sessions.get_mut(&id) else { return };
+        let Some(session) = self.sessions.get_mut(&id) else {
+            return;
+        };
         let before = session.row.clone();
         change(&mut session.row);
         if session.row == before {
@@ -108,7 +110,9 @@ impl State {
         text: impl Into<String>,
     ) {
         // rule: OP-11
-        let Some(session) = self.sessions.get_mut(&id) else { return };
+        let Some(session) = self.sessions.get_mut(&id) else {
+            return;
+        };
         let text = text.into();
         let known = session.live.decisions.back().is_some_and(|last| last.text == text);
         session.live.remember(Decision { at: cx.now.wall, actor, text: text.clone() });
@@ -131,7 +135,9 @@ impl State {
     /// Adds a visible block of our own.
     pub(super) fn add_block(&mut self, cx: &mut Cx, id: SessionId, kind: BlockKind) {
         let now = cx.now;
-        let Some(session) = self.session(id) else { return };
+        let Some(session) = self.session(id) else {
+            return;
+        };
         let block = session.live.builder.push(kind, session.row.turn_count, now);
         save_block(cx, id, block);
     }
@@ -144,7 +150,9 @@ impl State {
     /// Adds a hidden row of our own, kept for the audit (UI-22).
     pub(super) fn add_hidden(&mut self, cx: &mut Cx, id: SessionId, kind: BlockKind) {
         let now = cx.now;
-        let Some(session) = self.session(id) else { return };
+        let Some(session) = self.session(id) else {
+            return;
+        };
         let block = session.live.builder.push_hidden(kind, session.row.turn_count, now, true);
         save_block(cx, id, block);
     }
@@ -155,7 +163,9 @@ impl State {
         let any = !touched.is_empty();
         for id in touched {
             self.mark_unread(cx, id);
-            let Some(session) = self.sessions.get(&id) else { continue };
+            let Some(session) = self.sessions.get(&id) else {
+                continue;
+            };
             if session.row.is_gone() {
                 cx.act(Act::EmitGone(id));
             } else {
@@ -169,8 +179,12 @@ impl State {
     }
 
     fn newly_calls(&self, cx: &Cx, id: SessionId) -> bool {
-        let Some(session) = self.sessions.get(&id) else { return false };
-        let Some(before) = cx.before.get(&id) else { return false };
+        let Some(session) = self.sessions.get(&id) else {
+            return false;
+        };
+        let Some(before) = cx.before.get(&id) else {
+            return false;
+        };
         let after = alert(&session.row);
         after.is_some() && after != *before
     }
@@ -190,7 +204,9 @@ impl State {
         if !self.newly_calls(cx, id) || self.is_watched(id) {
             return;
         }
-        let Some(session) = self.sessions.get(&id) else { return };
+        let Some(session) = self.sessions.get(&id) else {
+            return;
+        };
         let view = view(session);
         let seen = attention(&view, &self.policy, &self.limits, cx.now);
         cx.act(Act::Notify {

@@ -3,7 +3,7 @@
 use super::asks::{AskFor, LaunchFor};
 use super::live::{Live, Session};
 use super::sending::{reset_budget, title_of};
-use super::surface::{Act, Command, Question, ReplyTo, Write};
+use super::{Act, Command, Question, ReplyTo, Write};
 use super::{Cx, State, change, view};
 use crate::attention::{Pill, attention};
 use crate::id::SessionId;
@@ -160,11 +160,17 @@ impl State {
         // rule
         let row = self.known(id)?;
         if row.status == Status::Archived {
-            return Err(error(IpcCode::NotEligible, "Bring the session back from the archive first."));
+            return Err(error(
+                IpcCode::NotEligible,
+                "Bring the session back from the archive first.",
+            ));
         }
         self.checked_text(&text)?;
-        let (queue_max, full) = (self.limits.queue_max, "The queue is full. Take a message back first.");
-        let Some(session) = self.session(id) else { return Err(not_found()) };
+        let (queue_max, full) =
+            (self.limits.queue_max, "The queue is full. Take a message back first.");
+        let Some(session) = self.session(id) else {
+            return Err(not_found());
+        };
         if session.live.queue.len() >= queue_max {
             return Err(error(IpcCode::Full, full));
         }
@@ -195,7 +201,9 @@ impl State {
 
     fn stop(&mut self, cx: &mut Cx, id: SessionId) -> Answered {
         self.known(id)?;
-        let Some(session) = self.session(id) else { return Err(not_found()) };
+        let Some(session) = self.session(id) else {
+            return Err(not_found());
+        };
         if session.live.turn.is_some() && session.live.child.is_up() {
             self.interrupt(cx, id, false);
             return Ok(Reply::Done);
@@ -224,23 +232,35 @@ impl State {
     fn force_restart(&mut self, cx: &mut Cx, id: SessionId) -> Answered {
         // rule: RT-05, RT-07, RT-08, RT-19, RT-20
         self.known(id)?;
-        let Some(session) = self.sessions.get(&id) else { return Err(not_found()) };
+        let Some(session) = self.sessions.get(&id) else {
+            return Err(not_found());
+        };
         if session.live.restart_under_way() && session.live.turn.is_none() {
             return Ok(Reply::Done);
         }
         let seen = attention(&view(session), &self.policy, &self.limits, cx.now);
         if seen.pill != Some(Pill::Retry) {
-            return Err(error(IpcCode::NotEligible, "The session is no longer waiting for a retry."));
+            return Err(error(
+                IpcCode::NotEligible,
+                "The session is no longer waiting for a retry.",
+            ));
         }
         let launch_error = (session.row.status, session.row.pending) == (Status::Error, None);
         let queued = !session.live.queue.is_empty();
         self.change(cx, id, Actor::RetryButton, "budget reset", reset_budget);
         self.decided(cx, id, Actor::RetryButton, "act: retry");
         if launch_error && queued {
-            self.enter(cx, id, Actor::RetryButton, "retry-button", (Status::Starting, None), |row| {
-                row.words = None;
-                row.intent_running = true;
-            });
+            self.enter(
+                cx,
+                id,
+                Actor::RetryButton,
+                "retry-button",
+                (Status::Starting, None),
+                |row| {
+                    row.words = None;
+                    row.intent_running = true;
+                },
+            );
             self.ask_launch(cx, id, LaunchFor::Queue);
         } else {
             self.ask_launch(cx, id, LaunchFor::Replay(Source::RetryButton));
@@ -251,7 +271,9 @@ impl State {
     fn continue_session(&mut self, cx: &mut Cx, id: SessionId) -> Answered {
         // rule: RT-18
         self.known(id)?;
-        let Some(session) = self.sessions.get(&id) else { return Err(not_found()) };
+        let Some(session) = self.sessions.get(&id) else {
+            return Err(not_found());
+        };
         let seen = attention(&view(session), &self.policy, &self.limits, cx.now);
         if seen.pill != Some(Pill::Continue) {
             return Err(error(IpcCode::NotEligible, "The session is not waiting to be continued."));
@@ -288,7 +310,9 @@ impl State {
     /// Whatever was under way for the session is let go; its transcript keeps what was said.
     fn let_go(&mut self, cx: &mut Cx, id: SessionId) {
         let now = cx.now;
-        let Some(session) = self.session(id) else { return };
+        let Some(session) = self.session(id) else {
+            return;
+        };
         session.live.forget_launch();
         session.live.ending = None;
         session.live.stop_asked = None;

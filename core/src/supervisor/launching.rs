@@ -3,7 +3,7 @@
 
 use super::asks::LaunchFor;
 use super::live::{Child, Delivery, Purpose};
-use super::surface::{Act, Control, LaunchId};
+use super::{Act, Control, LaunchId};
 use super::{Cx, State};
 use crate::id::SessionId;
 use crate::launch::{Conversation, LaunchPlan};
@@ -18,7 +18,9 @@ impl State {
     /// Starts a child for this delivery; an old child is stopped and swept first.
     pub(super) fn launch(&mut self, cx: &mut Cx, id: SessionId, delivery: Delivery) {
         // rule: RP-01, RP-08
-        let Some(session) = self.session(id) else { return };
+        let Some(session) = self.session(id) else {
+            return;
+        };
         session.live.delivery = Some(delivery);
         session.live.resume_due = None;
         match session.live.child {
@@ -34,8 +36,12 @@ impl State {
         let launch = self.mint_launch();
         let plain_speak = self.policy.settings.plain_speak_enabled;
         let byte_idle_ms = self.limits.cli_byte_idle_ms;
-        let Some(session) = self.session(id) else { return };
-        let Some(delivery) = &session.live.delivery else { return };
+        let Some(session) = self.session(id) else {
+            return;
+        };
+        let Some(delivery) = &session.live.delivery else {
+            return;
+        };
         let conversation = delivery.conversation;
         let row = &session.row;
         let plan = LaunchPlan {
@@ -67,7 +73,13 @@ impl State {
         cx.act(Act::Spawn { session: id, launch, plan: Box::new(plan) });
     }
 
-    pub(super) fn spawned(&mut self, cx: &mut Cx, id: SessionId, launch: LaunchId, child: ChildMark) {
+    pub(super) fn spawned(
+        &mut self,
+        cx: &mut Cx,
+        id: SessionId,
+        launch: LaunchId,
+        child: ChildMark,
+    ) {
         let request = self.mint_request();
         let deadline = cx.now.mono.plus(self.limits.handshake_ms);
         let current = self.session(id).map(|session| session.live.child.clone());
@@ -77,8 +89,13 @@ impl State {
                 self.change(cx, id, Actor::Launch, "child", |row| row.child = Some(child));
                 return;
             }
-            Some(Child::None | Child::Spawning { .. } | Child::Handshaking { .. } | Child::Up { .. }
-            | Child::Stopping { .. })
+            Some(
+                Child::None
+                | Child::Spawning { .. }
+                | Child::Handshaking { .. }
+                | Child::Up { .. }
+                | Child::Stopping { .. },
+            )
             | None => {
                 cx.log(Some(id), format!("launch {} is no longer wanted: stopped", launch.0));
                 cx.act(Act::Stop { session: id, launch });
@@ -100,7 +117,9 @@ impl State {
         errno: Option<i32>,
         words: String,
     ) {
-        let Some(session) = self.session(id) else { return };
+        let Some(session) = self.session(id) else {
+            return;
+        };
         if session.live.child.launch() != Some(launch) {
             cx.log(Some(id), "a failed launch that is no longer wanted");
             return;
@@ -136,9 +155,13 @@ impl State {
     /// The handshake was answered: the launch has succeeded.
     pub(super) fn handshaken(&mut self, cx: &mut Cx, id: SessionId, launch: LaunchId) {
         // rule: A-02
-        let Some(session) = self.session(id) else { return };
+        let Some(session) = self.session(id) else {
+            return;
+        };
         session.live.child = Child::Up { launch };
-        let Some(delivery) = session.live.delivery.take() else { return };
+        let Some(delivery) = session.live.delivery.take() else {
+            return;
+        };
         match delivery.purpose {
             Purpose::Queue { handover } => self.write_queued(cx, id, handover),
             Purpose::Replay { source, line } => self.write_replay(cx, id, source, line),
@@ -155,7 +178,9 @@ impl State {
     pub(super) fn handshake_overdue(&mut self, cx: &mut Cx, id: SessionId) {
         // rule: A-02
         let tries = self.limits.handshake_tries;
-        let Some(session) = self.session(id) else { return };
+        let Some(session) = self.session(id) else {
+            return;
+        };
         let hung = match &mut session.live.delivery {
             Some(delivery) => {
                 delivery.hung += 1;
@@ -180,12 +205,14 @@ impl State {
     pub(super) fn stop_child(&mut self, cx: &mut Cx, id: SessionId) {
         // rule: A-03
         let deadline = cx.now.mono.plus(self.limits.stop_report_ms);
-        let Some(session) = self.session(id) else { return };
+        let Some(session) = self.session(id) else {
+            return;
+        };
         let launch = match &session.live.child {
             Child::None | Child::Stopping { .. } => return,
-            Child::Spawning { launch } | Child::Handshaking { launch, .. } | Child::Up { launch } => {
-                *launch
-            }
+            Child::Spawning { launch }
+            | Child::Handshaking { launch, .. }
+            | Child::Up { launch } => *launch,
         };
         session.live.child = Child::Stopping { launch, deadline };
         session.live.eof_deadline = None;
@@ -193,13 +220,7 @@ impl State {
         cx.act(Act::Stop { session: id, launch });
     }
 
-    pub(super) fn stopped(
-        &mut self,
-        cx: &mut Cx,
-        id: SessionId,
-        launch: LaunchId,
-        leftovers: u32,
-    ) {
+    pub(super) fn stopped(&mut self, cx: &mut Cx, id: SessionId, launch: LaunchId, leftovers: u32) {
         let Some(session) = self.session(id) else {
             self.exit_when_done(cx);
             return;
@@ -229,7 +250,9 @@ impl State {
             self.exit_when_done(cx);
             return;
         }
-        let Some(session) = self.session(id) else { return };
+        let Some(session) = self.session(id) else {
+            return;
+        };
         if let Some(source) = session.live.replay_after_stop.take() {
             self.ask_launch(cx, id, LaunchFor::Replay(source));
         } else if session.live.delivery.is_some() {
@@ -250,7 +273,9 @@ impl State {
         // rule: A-01, SW-04, SW-05
         let max = self.limits.chatter_lines_max;
         let now = cx.now.mono;
-        let Some(session) = self.session(id) else { return };
+        let Some(session) = self.session(id) else {
+            return;
+        };
         if session.live.child.launch() != Some(launch) {
             return;
         }
@@ -265,7 +290,9 @@ impl State {
 
     pub(super) fn output_ended(&mut self, cx: &mut Cx, id: SessionId, launch: LaunchId) {
         let deadline = cx.now.mono.plus(self.limits.drain_ms);
-        let Some(session) = self.session(id) else { return };
+        let Some(session) = self.session(id) else {
+            return;
+        };
         if session.live.child.launch() == Some(launch) {
             // the exit says more than the end of output: it is waited for a moment (AB-10)
             session.live.eof_deadline = Some(deadline);
@@ -289,7 +316,9 @@ impl State {
         code: Option<i32>,
         signal: Option<i32>,
     ) {
-        let Some(session) = self.session(id) else { return };
+        let Some(session) = self.session(id) else {
+            return;
+        };
         match session.live.child {
             Child::Spawning { launch: l }
             | Child::Handshaking { launch: l, .. }
@@ -318,7 +347,9 @@ impl State {
             self.stop_child(cx, id);
             return;
         }
-        let Some(session) = self.session(id) else { return };
+        let Some(session) = self.session(id) else {
+            return;
+        };
         let launching = match session.live.child {
             Child::Spawning { .. } | Child::Handshaking { .. } => true,
             Child::None | Child::Up { .. } | Child::Stopping { .. } => false,
@@ -335,7 +366,9 @@ impl State {
         }
         // a result was read: its own decision comes first
         self.conclude_pending(cx, id);
-        let Some(session) = self.session(id) else { return };
+        let Some(session) = self.session(id) else {
+            return;
+        };
         if session.live.stop_asked.is_some() && session.live.turn.is_some() {
             // rule: AB-09
             self.finish_stop(cx, id);
@@ -352,7 +385,9 @@ impl State {
 
     /// What waits for the CLI outside a turn ends with the child.
     fn lose_waiting(&mut self, cx: &mut Cx, id: SessionId) {
-        let Some(session) = self.session(id) else { return };
+        let Some(session) = self.session(id) else {
+            return;
+        };
         session.live.background = 0;
         session.live.cards_waiting.clear();
         let row = &session.row;
@@ -366,8 +401,16 @@ impl State {
         }
     }
 
-    pub(super) fn write_failed(&mut self, cx: &mut Cx, id: SessionId, launch: LaunchId, words: &str) {
-        let Some(session) = self.session(id) else { return };
+    pub(super) fn write_failed(
+        &mut self,
+        cx: &mut Cx,
+        id: SessionId,
+        launch: LaunchId,
+        words: &str,
+    ) {
+        let Some(session) = self.session(id) else {
+            return;
+        };
         if session.live.child.launch() != Some(launch) {
             return;
         }

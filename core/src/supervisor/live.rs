@@ -25,24 +25,13 @@ pub(super) enum Child {
     /// None lives.
     None,
     /// A spawn was asked for and not yet answered.
-    Spawning {
-        launch: LaunchId,
-    },
+    Spawning { launch: LaunchId },
     /// It runs and has not yet answered the handshake.
-    Handshaking {
-        launch: LaunchId,
-        request: String,
-        deadline: Mono,
-    },
+    Handshaking { launch: LaunchId, request: String, deadline: Mono },
     /// It takes messages.
-    Up {
-        launch: LaunchId,
-    },
+    Up { launch: LaunchId },
     /// The stop recipe runs; nothing is spawned before it is done (RP-01).
-    Stopping {
-        launch: LaunchId,
-        deadline: Mono,
-    },
+    Stopping { launch: LaunchId, deadline: Mono },
 }
 
 impl Child {
@@ -76,10 +65,7 @@ pub(super) enum Purpose {
         handover: Option<String>,
     },
     /// A replay of the last operator message, or its continuation.
-    Replay {
-        source: Source,
-        line: UserLine,
-    },
+    Replay { source: Source, line: UserLine },
     /// A bare resume: nothing is sent (Retry on a row with nothing to replay).
     Bare,
 }
@@ -203,9 +189,11 @@ impl Live {
     }
 
     pub(super) fn remember(&mut self, decision: Decision) {
-        if self.decisions.back().is_some_and(|last| {
-            last.actor == decision.actor && last.text == decision.text
-        }) {
+        if self
+            .decisions
+            .back()
+            .is_some_and(|last| last.actor == decision.actor && last.text == decision.text)
+        {
             self.decisions.pop_back();
         }
         if self.decisions.len() >= DECISIONS_MAX {

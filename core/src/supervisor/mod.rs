@@ -8,10 +8,13 @@ mod asks;
 mod boot;
 mod cards;
 mod change;
+mod command;
 mod commands;
 mod explain;
 mod launching;
 mod live;
+mod question;
+mod replaying;
 mod scan;
 mod sending;
 mod stream;
@@ -22,6 +25,8 @@ mod turn_end;
 #[cfg(test)]
 mod tests;
 
+pub use command::*;
+pub use question::*;
 pub use surface::*;
 
 use crate::id::{Rng, SessionId};
@@ -125,7 +130,8 @@ fn view(session: &Session) -> RowView {
 
 /// Takes one input in. Never blocks, never fails; what it ignores it logs.
 pub fn step(state: &mut State, input: Input, now: Now) -> Step {
-    let mut cx = Cx { now, step: Step::default(), touched: BTreeSet::new(), before: BTreeMap::new() };
+    let mut cx =
+        Cx { now, step: Step::default(), touched: BTreeSet::new(), before: BTreeMap::new() };
     state.dispatch(&mut cx, input);
     state.finish(&mut cx);
     // who gave a command finds its effect in place when the reply comes

@@ -1,8 +1,9 @@
 //! The 60-second scan: sole owner of its period, of the daily counter's charge and of the promotion
 //! (SC-18). What it does with one row is decided in `recovery::aborted_scan`.
 
-use super::asks::{AskFor, actor_of};
-use super::surface::{Answer, AskId, Question};
+use super::asks::AskFor;
+use super::replaying::actor_of;
+use super::{Answer, AskId, Question};
 use super::{Cx, State};
 use crate::id::SessionId;
 use crate::recovery::aborted_scan::{ScanAct, ScanFacts, decide};
@@ -73,11 +74,17 @@ impl State {
 
     fn scan_row(&mut self, cx: &mut Cx, id: SessionId, folder_present: Option<bool>) {
         // rule: SC-04, SC-17
-        let Some(facts) = self.scan_facts(id, folder_present) else { return };
-        let Some(session) = self.sessions.get(&id) else { return };
+        let Some(facts) = self.scan_facts(id, folder_present) else {
+            return;
+        };
+        let Some(session) = self.sessions.get(&id) else {
+            return;
+        };
         match decide(&session.row, facts, &self.policy, &self.limits, cx.now) {
             Verdict::Act(ScanAct::Probe) => {
-                let Some(question) = self.transcript_question(id) else { return };
+                let Some(question) = self.transcript_question(id) else {
+                    return;
+                };
                 let wait = self.limits.ask_ms;
                 let ask = self.ask(cx, AskFor::ScanRow { session: id }, question, wait);
                 if let Some(session) = self.session(id) {
@@ -108,8 +115,12 @@ impl State {
             self.decided(cx, id, Actor::AbortedScan, "wait: the folder could not be looked at");
             return;
         };
-        let Some(facts) = self.scan_facts(id, Some(folder_present)) else { return };
-        let Some(session) = self.sessions.get(&id) else { return };
+        let Some(facts) = self.scan_facts(id, Some(folder_present)) else {
+            return;
+        };
+        let Some(session) = self.sessions.get(&id) else {
+            return;
+        };
         let verdict = decide(&session.row, facts, &self.policy, &self.limits, cx.now);
         let stamped = session.row.in_shape();
         if stamped {
@@ -144,7 +155,9 @@ impl State {
     /// is left alone (RF-10).
     pub(super) fn promote(&mut self, cx: &mut Cx, id: SessionId, stop: StopReason) {
         // rule: RF-01, RF-06, RF-10, DB-05
-        let Some(session) = self.sessions.get(&id) else { return };
+        let Some(session) = self.sessions.get(&id) else {
+            return;
+        };
         if !session.row.in_shape() {
             self.decided(cx, id, Actor::AbortedScan, "not promoted: the row left the shape");
             return;

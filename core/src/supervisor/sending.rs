@@ -2,7 +2,7 @@
 //! as sent before its bytes are written.
 
 use super::live::{Delivery, Purpose, StopAsked};
-use super::surface::{Act, Control, Write};
+use super::{Act, Control, Write};
 use super::{Cx, State};
 use crate::block::BlockKind;
 use crate::id::{MessageId, SessionId, Uuid};
@@ -58,7 +58,9 @@ impl State {
         if self.quitting {
             return;
         }
-        let Some(session) = self.session(id) else { return };
+        let Some(session) = self.session(id) else {
+            return;
+        };
         if session.live.queue.is_empty() || session.live.busy() {
             return;
         }
@@ -85,8 +87,12 @@ impl State {
 
     /// Writes the first message of the queue to a child that takes messages.
     pub(super) fn write_queued(&mut self, cx: &mut Cx, id: SessionId, handover: Option<String>) {
-        let Some(session) = self.session(id) else { return };
-        let Some(queued) = session.live.queue.pop_front() else { return };
+        let Some(session) = self.session(id) else {
+            return;
+        };
+        let Some(queued) = session.live.queue.pop_front() else {
+            return;
+        };
         let text = match handover {
             Some(handover) => LineText::HandoverThen { handover, message: queued.id },
             None => LineText::Of(queued.id),
@@ -123,8 +129,12 @@ impl State {
     }
 
     fn write_line(&mut self, cx: &mut Cx, id: SessionId, line: UserLine) {
-        let Some(session) = self.session(id) else { return };
-        let Some(launch) = session.live.child.launch() else { return };
+        let Some(session) = self.session(id) else {
+            return;
+        };
+        let Some(launch) = session.live.child.launch() else {
+            return;
+        };
         cx.act(Act::Write { session: id, launch, line });
     }
 
@@ -171,7 +181,9 @@ impl State {
             }
             remember(row, line, replay.is_some());
         });
-        let Some(session) = self.session(id) else { return };
+        let Some(session) = self.session(id) else {
+            return;
+        };
         let mut turn = TurnFacts::new(number, origin, now.mono);
         turn.local_command = local_command;
         turn.sent.extend(line.map(|line| line.uuid));
@@ -184,13 +196,17 @@ impl State {
     pub(super) fn interrupt(&mut self, cx: &mut Cx, id: SessionId, send_now: bool) {
         let request = self.mint_request();
         let deadline = cx.now.mono.plus(self.limits.interrupt_grace_ms);
-        let Some(session) = self.session(id) else { return };
+        let Some(session) = self.session(id) else {
+            return;
+        };
         if let Some(asked) = &mut session.live.stop_asked {
             asked.send_now |= send_now;
             return;
         }
         session.live.stop_asked = Some(StopAsked { deadline, send_now });
-        let Some(launch) = session.live.child.launch() else { return };
+        let Some(launch) = session.live.child.launch() else {
+            return;
+        };
         cx.act(Act::Control { session: id, launch, control: Control::Interrupt { request } });
     }
 
@@ -208,7 +224,9 @@ impl State {
     /// Closes an open turn as stopped by the person.
     pub(super) fn finish_stop(&mut self, cx: &mut Cx, id: SessionId) {
         let now = cx.now;
-        let Some(session) = self.session(id) else { return };
+        let Some(session) = self.session(id) else {
+            return;
+        };
         session.live.turn = None;
         session.live.cards_waiting.clear();
         let changes = session.live.builder.cut_off(now);
@@ -225,7 +243,9 @@ impl State {
 
     /// After Send now the queue goes on; after Stop it waits for the person.
     pub(super) fn send_after_stop(&mut self, cx: &mut Cx, id: SessionId) {
-        let Some(session) = self.session(id) else { return };
+        let Some(session) = self.session(id) else {
+            return;
+        };
         let asked = session.live.stop_asked.take();
         if asked.is_some_and(|asked| asked.send_now) {
             self.send_next(cx, id);

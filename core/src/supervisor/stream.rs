@@ -17,7 +17,9 @@ impl State {
         launch: LaunchId,
         event: StreamEvent,
     ) {
-        let Some(session) = self.session(id) else { return };
+        let Some(session) = self.session(id) else {
+            return;
+        };
         match &session.live.child {
             Child::Handshaking { launch: l, .. } | Child::Up { launch: l } if *l == launch => {}
             Child::None
@@ -64,7 +66,10 @@ impl State {
             StreamEvent::Oversize { kind, prefix, .. } => {
                 let kind = kind.unwrap_or_default();
                 let head: alloc::string::String = prefix.chars().take(40).collect();
-                cx.log(Some(id), alloc::format!("an oversized line of kind {kind} was left out: {head}"));
+                cx.log(
+                    Some(id),
+                    alloc::format!("an oversized line of kind {kind} was left out: {head}"),
+                );
             }
             StreamEvent::Chatter(text) => self.chatter(cx, id, launch, text),
             StreamEvent::ConversationReset { new_id: None }
@@ -87,7 +92,9 @@ impl State {
 
     /// A turn that nobody asked for: a background task, a monitor, a wake-up.
     fn begin_by_itself(&mut self, cx: &mut Cx, id: SessionId, event: &StreamEvent) {
-        let Some(session) = self.session(id) else { return };
+        let Some(session) = self.session(id) else {
+            return;
+        };
         let by_itself = matches!(event, StreamEvent::Init(_)) && session.live.turn.is_none();
         if !by_itself || !session.live.child.is_up() || session.live.stop_asked.is_some() {
             return;
@@ -109,7 +116,9 @@ impl State {
     fn observe(&mut self, cx: &mut Cx, id: SessionId, event: &StreamEvent) {
         let limits = self.limits.clone();
         let now = cx.now;
-        let Some(session) = self.session(id) else { return };
+        let Some(session) = self.session(id) else {
+            return;
+        };
         let Some(turn) = session.live.turn.as_mut() else {
             return;
         };
@@ -144,7 +153,9 @@ impl State {
 
     fn init(&mut self, cx: &mut Cx, id: SessionId, init: Init) {
         // rule: PR-07, A-15
-        let Some(session) = self.session(id) else { return };
+        let Some(session) = self.session(id) else {
+            return;
+        };
         if session.live.model.as_ref() != Some(&init.model) {
             session.live.model = Some(init.model);
             cx.touched.insert(id);
@@ -214,10 +225,14 @@ impl State {
         request: &str,
         ok: bool,
     ) {
-        let Some(session) = self.session(id) else { return };
+        let Some(session) = self.session(id) else {
+            return;
+        };
         let handshake = match &session.live.child {
             Child::Handshaking { request: ours, .. } => ours == request,
-            Child::None | Child::Spawning { .. } | Child::Up { .. } | Child::Stopping { .. } => false,
+            Child::None | Child::Spawning { .. } | Child::Up { .. } | Child::Stopping { .. } => {
+                false
+            }
         };
         if handshake && ok {
             self.handshaken(cx, id, launch);

@@ -1,13 +1,14 @@
 //! The reducer's surface: what comes in, what goes out. Values only.
 
+use super::command::Command;
+use super::question::{Answer, Question};
 use crate::block::Block;
-use crate::card::CardReply;
-use crate::id::{CliSessionId, MessageId, SessionId, Uuid};
+use crate::id::{MessageId, SessionId};
 use crate::ipc::{AccountView, IpcError, Reply, RowView};
 use crate::launch::LaunchPlan;
 use crate::message::{Message, MessageState, Queued, UserLine};
-use crate::session::{ChildMark, PermissionMode, SessionRow};
-use crate::settings::{KillSwitches, SettingChange, Settings};
+use crate::session::{ChildMark, SessionRow};
+use crate::settings::{KillSwitches, Settings};
 use crate::stream::StreamEvent;
 use crate::verdict::Actor;
 use alloc::boxed::Box;
@@ -174,193 +175,6 @@ pub struct Boot {
     pub switches: KillSwitches,
     /// Accounts, without secrets.
     pub accounts: Vec<AccountView>,
-}
-
-/// What a person can want.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "command", rename_all = "snake_case")]
-pub enum Command {
-    /// A new session with its first message.
-    Create {
-        /// Project folder, absolute.
-        folder: String,
-        /// First message.
-        text: String,
-        /// Model, if chosen.
-        model: Option<String>,
-        /// Permission mode, if chosen.
-        permission_mode: Option<PermissionMode>,
-        /// Account, if chosen.
-        account: Option<String>,
-        /// Leave out what the folder brings.
-        user_settings_only: bool,
-    },
-    /// A message for a session. While a turn runs it is queued, unless `now`.
-    Send {
-        /// The session.
-        session: SessionId,
-        /// The text.
-        text: String,
-        /// Interrupt and send at once.
-        now: bool,
-    },
-    /// Take a queued message back.
-    Unqueue {
-        /// The session.
-        session: SessionId,
-        /// The message.
-        message: MessageId,
-    },
-    /// Stop the open turn.
-    Stop {
-        /// The session.
-        session: SessionId,
-    },
-    /// `SESSION_RETRY_ABORTED_RESPONSE`: force a restart (RT-12).
-    Retry {
-        /// The session.
-        session: SessionId,
-    },
-    /// "Please continue." as the person's own message.
-    Continue {
-        /// The session.
-        session: SessionId,
-    },
-    /// Answer the open card.
-    ReplyCard {
-        /// The session.
-        session: SessionId,
-        /// The card's request.
-        request: String,
-        /// The answer.
-        reply: CardReply,
-    },
-    /// Start over in another model with a hand-over; the old session stays (RT-26).
-    SwitchModel {
-        /// The session.
-        session: SessionId,
-        /// The model.
-        model: Option<String>,
-    },
-    /// End the session.
-    End {
-        /// The session.
-        session: SessionId,
-    },
-    /// Archive the session.
-    Archive {
-        /// The session.
-        session: SessionId,
-    },
-    /// Bring it back from the archive.
-    Unarchive {
-        /// The session.
-        session: SessionId,
-    },
-    /// Delete the session and its conversation from the app.
-    Delete {
-        /// The session.
-        session: SessionId,
-    },
-    /// Give it another title.
-    Rename {
-        /// The session.
-        session: SessionId,
-        /// The title.
-        title: String,
-    },
-    /// The person has seen it, or wants it unread.
-    MarkRead {
-        /// The session.
-        session: SessionId,
-        /// Read or unread.
-        read: bool,
-    },
-    /// Change a setting.
-    SetSetting {
-        /// The change.
-        change: SettingChange,
-    },
-    /// Why is this row as it is?
-    Explain {
-        /// The session.
-        session: SessionId,
-    },
-    /// Stop all children and end; running rows keep their intent.
-    Quit,
-}
-
-/// A question to the shell.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "question", rename_all = "snake_case")]
-pub enum Question {
-    /// Is the folder there?
-    Folder {
-        /// The folder.
-        folder: String,
-    },
-    /// The folder, and what the CLI's transcript holds: asked before every replay.
-    Transcript {
-        /// The folder.
-        folder: String,
-        /// The account whose config folder holds it.
-        account: String,
-        /// The conversation to look for; `None` asks for the folder alone.
-        cli_session: Option<CliSessionId>,
-        /// The uuids to look for.
-        uuids: Vec<Uuid>,
-    },
-    /// Ids of all stamped rows, by one indexed query (SC-03).
-    Stamped,
-    /// The hand-over of a session, cut from its blocks.
-    Handover {
-        /// The session.
-        session: SessionId,
-    },
-}
-
-/// An answer of the shell.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "answer", rename_all = "snake_case")]
-pub enum Answer {
-    /// To [`Question::Folder`].
-    Folder {
-        /// It is there.
-        present: bool,
-    },
-    /// To [`Question::Transcript`].
-    Transcript {
-        /// The folder is there.
-        folder_present: bool,
-        /// What was found.
-        found: TranscriptFacts,
-    },
-    /// To [`Question::Stamped`].
-    Stamped {
-        /// The ids, oldest first.
-        ids: Vec<SessionId>,
-    },
-    /// To [`Question::Handover`].
-    Handover {
-        /// Its text.
-        text: String,
-        /// Text of the last operator message, if any.
-        last_message: Option<String>,
-    },
-    /// The shell could not find out; the words are for the log.
-    Failed {
-        /// Why.
-        words: String,
-    },
-}
-
-/// What a transcript holds.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TranscriptFacts {
-    /// The CLI has the conversation (a file of zero length does not count).
-    pub exists: bool,
-    /// Those of the asked uuids that stand in it.
-    pub present: Vec<Uuid>,
 }
 
 /// A control request of ours to the child.

@@ -307,9 +307,11 @@ fn a_permission_is_allowed_with_its_own_input() {
     assert!(rig.command(Command::ReplyCard { session, request, reply }).is_ok());
     assert_eq!(state_of(&rig), (Status::Running, None));
     let answer = json!({"behavior": "allow", "updatedInput": {"command": "make deploy"}});
-    assert!(rig.controls.iter().any(
-        |control| matches!(control, Control::Answer { response, .. } if *response == answer)
-    ));
+    assert!(
+        rig.controls.iter().any(
+            |control| matches!(control, Control::Answer { response, .. } if *response == answer)
+        )
+    );
 }
 
 // proves: A-31

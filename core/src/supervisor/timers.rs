@@ -110,9 +110,10 @@ impl State {
     fn do_due(&mut self, cx: &mut Cx, id: SessionId, due: Due) {
         match due {
             Due::Handshake => {
-                let waiting = self.sessions.get(&id).is_some_and(|session| {
-                    matches!(session.live.child, Child::Handshaking { .. })
-                });
+                let waiting = self
+                    .sessions
+                    .get(&id)
+                    .is_some_and(|session| matches!(session.live.child, Child::Handshaking { .. }));
                 if waiting {
                     self.handshake_overdue(cx, id);
                 }
@@ -125,7 +126,9 @@ impl State {
             Due::Resume => self.resume_due(cx, id),
             Due::Blocks => {
                 let (now, limits) = (cx.now, self.limits.clone());
-                let Some(session) = self.session(id) else { return };
+                let Some(session) = self.session(id) else {
+                    return;
+                };
                 let changes = session.live.builder.save_due(now, &limits);
                 self.show(cx, id, changes);
             }
@@ -133,8 +136,12 @@ impl State {
     }
 
     fn stop_overdue(&mut self, cx: &mut Cx, id: SessionId) {
-        let Some(session) = self.session(id) else { return };
-        let Child::Stopping { launch, .. } = session.live.child else { return };
+        let Some(session) = self.session(id) else {
+            return;
+        };
+        let Child::Stopping { launch, .. } = session.live.child else {
+            return;
+        };
         cx.log(Some(id), "the stop recipe did not report in time; it is taken as done");
         self.stopped(cx, id, launch, 0);
     }
@@ -143,8 +150,12 @@ impl State {
     fn silence(&mut self, cx: &mut Cx, id: SessionId) {
         // rule: AB-03, SW-07
         let now = cx.now.mono;
-        let Some(session) = self.sessions.get(&id) else { return };
-        let Some(turn) = &session.live.turn else { return };
+        let Some(session) = self.sessions.get(&id) else {
+            return;
+        };
+        let Some(turn) = &session.live.turn else {
+            return;
+        };
         let silent = now.since(turn.last_sign);
         match silence::verdict(turn, &self.limits, now) {
             Verdict::Act(cause) => {
@@ -158,7 +169,9 @@ impl State {
     }
 
     fn resume_due(&mut self, cx: &mut Cx, id: SessionId) {
-        let Some(session) = self.session(id) else { return };
+        let Some(session) = self.session(id) else {
+            return;
+        };
         session.live.resume_due = None;
         let queue_only = session.row.replay.message.is_none() || session.row.replay.answered;
         let queued = !session.live.queue.is_empty();
@@ -202,7 +215,10 @@ impl State {
             }
             match &mut session.live.child {
                 Child::Handshaking { deadline, .. } => *deadline = now.plus(handshake),
-                Child::None | Child::Spawning { .. } | Child::Up { .. } | Child::Stopping { .. } => {}
+                Child::None
+                | Child::Spawning { .. }
+                | Child::Up { .. }
+                | Child::Stopping { .. } => {}
             }
             if let Some(asked) = session.live.stop_asked.as_mut() {
                 asked.deadline = now.plus(interrupt);

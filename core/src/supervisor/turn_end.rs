@@ -3,8 +3,8 @@
 
 use super::asks::AskFor;
 use super::live::{Child, PendingEnd};
-use super::surface::{Question, Write};
 use super::{Cx, State};
+use super::{Question, Write};
 use crate::block::BlockKind;
 use crate::id::SessionId;
 use crate::message::MessageState;
@@ -30,7 +30,9 @@ struct Ended<'a> {
 impl State {
     /// A `result` was read.
     pub(super) fn result(&mut self, cx: &mut Cx, id: SessionId, result: Box<TurnResult>) {
-        let Some(session) = self.session(id) else { return };
+        let Some(session) = self.session(id) else {
+            return;
+        };
         let launching = matches!(session.live.child, Child::Handshaking { .. });
         if session.live.turn.is_none() && !launching {
             cx.log(Some(id), "a result without an open turn");
@@ -70,8 +72,12 @@ impl State {
         frozen: &Frozen,
         result: &TurnResult,
     ) -> bool {
-        let Some(session) = self.sessions.get(&id) else { return false };
-        let Some(cli_session) = resume_id(&session.row) else { return false };
+        let Some(session) = self.sessions.get(&id) else {
+            return false;
+        };
+        let Some(cli_session) = resume_id(&session.row) else {
+            return false;
+        };
         let question = Question::Transcript {
             folder: session.row.folder.clone(),
             account: session.row.account.clone(),
@@ -91,8 +97,12 @@ impl State {
     /// The answer to the question of a pending end.
     pub(super) fn turn_end_answered(&mut self, cx: &mut Cx, id: SessionId, exists: Option<bool>) {
         let api_key = self.api_key_of(id);
-        let Some(session) = self.session(id) else { return };
-        let Some(mut ending) = session.live.ending.take() else { return };
+        let Some(session) = self.session(id) else {
+            return;
+        };
+        let Some(mut ending) = session.live.ending.take() else {
+            return;
+        };
         let context = Context {
             stop_asked: session.live.stop_asked.is_some(),
             fresh_resume: session.live.fresh_resume,
@@ -105,8 +115,12 @@ impl State {
 
     /// Something came that cannot wait: a pending end is decided without its answer.
     pub(super) fn conclude_pending(&mut self, cx: &mut Cx, id: SessionId) {
-        let Some(session) = self.session(id) else { return };
-        let Some(ending) = session.live.ending.take() else { return };
+        let Some(session) = self.session(id) else {
+            return;
+        };
+        let Some(ending) = session.live.ending.take() else {
+            return;
+        };
         self.asks.remove(&ending.ask);
         self.conclude(cx, id, ending.frozen, &ending.result);
     }
@@ -116,7 +130,9 @@ impl State {
         let (gate, disposition) = dispose(&frozen, &self.policy, &self.limits);
         self.decided(cx, id, Actor::TurnEnd, format!("turn {}: {gate}", frozen.turn.number));
         let now = cx.now;
-        let Some(session) = self.session(id) else { return };
+        let Some(session) = self.session(id) else {
+            return;
+        };
         session.live.fresh_resume = false;
         session.live.cost_child = session.live.cost_child.max(result.cost_microdollars);
         session.live.context_window = result.context_window.or(session.live.context_window);
@@ -135,7 +151,9 @@ impl State {
 
     /// An operator message counts as answered only when a result names it.
     fn settle_message(&mut self, cx: &mut Cx, id: SessionId, result: &TurnResult, cost: u64) {
-        let Some(session) = self.sessions.get(&id) else { return };
+        let Some(session) = self.sessions.get(&id) else {
+            return;
+        };
         let memory = &session.row.replay;
         let named = |uuid| memory.sent_as.contains(uuid) || memory.continued_as.contains(uuid);
         let answered = !result.is_error && result.messages.iter().any(named);
@@ -202,7 +220,9 @@ impl State {
     /// The queue goes on after a turn that left nothing open; what waits for a recovery or for
     /// the person is held (OD-65).
     fn send_if_free(&mut self, cx: &mut Cx, id: SessionId) {
-        let Some(session) = self.sessions.get(&id) else { return };
+        let Some(session) = self.sessions.get(&id) else {
+            return;
+        };
         if (session.row.status, session.row.pending) == (Status::NeedsYou, None) {
             self.send_next(cx, id);
         }
@@ -242,8 +262,14 @@ impl State {
     /// A local command of the CLI changes nothing but what it says.
     fn as_before(&mut self, cx: &mut Cx, id: SessionId, frozen: &Frozen) {
         // rule: A-17
-        let words = if let Outcome::LocalCommand { words } = &frozen.outcome { words.clone() } else { None };
-        let Some(session) = self.session(id) else { return };
+        let words = if let Outcome::LocalCommand { words } = &frozen.outcome {
+            words.clone()
+        } else {
+            None
+        };
+        let Some(session) = self.session(id) else {
+            return;
+        };
         let before = session.live.before_local.take();
         self.change(cx, id, Actor::TurnEnd, "local command", |row| {
             match &before {
@@ -280,7 +306,9 @@ impl State {
         // rule: AB-04, AB-05, AB-10, AB-13
         let now = cx.now;
         let recovery_on = self.policy.aborted_response_recovery();
-        let Some(session) = self.session(id) else { return };
+        let Some(session) = self.session(id) else {
+            return;
+        };
         session.live.turn = None;
         session.live.stop_asked = None;
         session.live.cards_waiting.clear();

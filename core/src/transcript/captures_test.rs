@@ -44,11 +44,7 @@ impl Window {
 }
 
 pub(super) fn at(millis: u64) -> Now {
-    Now {
-        wall: Wall(millis as i64),
-        mono: Mono(millis),
-        ..Now::default()
-    }
+    Now { wall: Wall(millis as i64), mono: Mono(millis), ..Now::default() }
 }
 
 fn run(events: &[StreamEvent], name: &str) -> Window {
@@ -61,17 +57,8 @@ fn run(events: &[StreamEvent], name: &str) -> Window {
             window.apply(builder.end_turn(now));
             turn += 1;
             for block in window.visible() {
-                let of_agent = matches!(
-                    &block.kind,
-                    BlockKind::Tool {
-                        parent: Some(_),
-                        ..
-                    }
-                );
-                assert!(
-                    !block.open || of_agent,
-                    "{name}: open after its turn: {block:?}"
-                );
+                let of_agent = matches!(&block.kind, BlockKind::Tool { parent: Some(_), .. });
+                assert!(!block.open || of_agent, "{name}: open after its turn: {block:?}");
             }
         }
     }
@@ -142,16 +129,9 @@ fn without_partial_messages_the_blocks_are_the_same() {
         if !matches!(all.last(), Some(StreamEvent::Result(_))) {
             continue;
         }
-        let lines: Vec<StreamEvent> = all
-            .iter()
-            .filter(|e| !matches!(e, StreamEvent::Partial(_)))
-            .cloned()
-            .collect();
-        assert_eq!(
-            kinds(&run(&all, &name)),
-            kinds(&run(&lines, &name)),
-            "{name}"
-        );
+        let lines: Vec<StreamEvent> =
+            all.iter().filter(|e| !matches!(e, StreamEvent::Partial(_))).cloned().collect();
+        assert_eq!(kinds(&run(&all, &name)), kinds(&run(&lines, &name)), "{name}");
     }
 }
 
@@ -167,22 +147,9 @@ fn every_call_of_an_ended_turn_has_its_result() {
             }
         }
         for block in run(&all, &name).0.values() {
-            if let BlockKind::Tool {
-                call,
-                result,
-                input,
-                ..
-            } = &block.kind
-            {
-                assert_eq!(
-                    result.is_some(),
-                    answered.contains(&call.as_str()),
-                    "{name}: {call}"
-                );
-                assert!(
-                    !input.is_null() || block.hidden || block.open,
-                    "{name}: {call}"
-                );
+            if let BlockKind::Tool { call, result, input, .. } = &block.kind {
+                assert_eq!(result.is_some(), answered.contains(&call.as_str()), "{name}: {call}");
+                assert!(!input.is_null() || block.hidden || block.open, "{name}: {call}");
                 calls += 1;
             }
         }

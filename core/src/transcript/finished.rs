@@ -56,25 +56,16 @@ impl Builder {
         now: Now,
         out: &mut Vec<Change>,
     ) {
-        let shown = self
-            .take_part(&line.message, &PartKind::Text)
-            .and_then(Part::into_block);
+        let shown = self.take_part(&line.message, &PartKind::Text).and_then(Part::into_block);
         let text = prompt::cut_markers(text).trim().to_string();
         if text.is_empty() {
-            let gone = shown.map(|block| Block {
-                open: false,
-                hidden: true,
-                ..block
-            });
+            let gone = shown.map(|block| Block { open: false, hidden: true, ..block });
             out.extend(gone.map(Change::Save));
             return;
         }
         let kind = BlockKind::Assistant { text };
         let block = self.settle(shown, kind, turn, now);
-        let block = Block {
-            cut_off: line.aborted,
-            ..block
-        };
+        let block = Block { cut_off: line.aborted, ..block };
         self.last_text = Some(block.clone());
         out.push(Change::Save(block));
     }
@@ -121,14 +112,8 @@ impl Builder {
             (Some(_), _) => self.push(kind, turn, now),
             (None, shown) => self.settle(shown, kind, turn, now),
         };
-        let block = Block {
-            open: true,
-            ..block
-        };
-        self.calls.push(Call {
-            block: block.clone(),
-            began: now.mono,
-        });
+        let block = Block { open: true, ..block };
+        self.calls.push(Call { block: block.clone(), began: now.mono });
         out.push(Change::Save(block));
     }
 
@@ -138,10 +123,7 @@ impl Builder {
             Some(block) => Block { kind, ..block },
             None => self.place(kind, turn, now),
         };
-        Block {
-            open: false,
-            ..block
-        }
+        Block { open: false, ..block }
     }
 
     /// The user's side: results close their calls, output of local commands is a note. Messages of
@@ -170,14 +152,7 @@ impl Builder {
         };
         let Call { mut block, began } = self.calls.remove(found);
         block.open = false;
-        if let BlockKind::Tool {
-            result: text,
-            failed,
-            denied,
-            millis,
-            ..
-        } = &mut block.kind
-        {
+        if let BlockKind::Tool { result: text, failed, denied, millis, .. } = &mut block.kind {
             let whole: String = prompt::cut_markers(&result.text);
             *text = Some(bounded(&whole));
             *failed = result.failed;

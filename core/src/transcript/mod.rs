@@ -67,10 +67,7 @@ pub struct Builder {
 impl Builder {
     /// A builder for a session whose highest stored block number is `last_seq`.
     pub fn new(last_seq: u64) -> Self {
-        Builder {
-            seq: last_seq,
-            ..Builder::default()
-        }
+        Builder { seq: last_seq, ..Builder::default() }
     }
 
     /// What the event changes. `turn` is the turn that new blocks belong to.
@@ -153,11 +150,7 @@ impl Builder {
         interruption: bool,
     ) -> Block {
         // rule: UI-22
-        Block {
-            hidden: true,
-            interruption,
-            ..self.push(kind, turn, now)
-        }
+        Block { hidden: true, interruption, ..self.push(kind, turn, now) }
     }
 
     /// The turn died. Everything open is closed as it is, and the turn's last text is marked as cut
@@ -168,15 +161,9 @@ impl Builder {
             closed.extend(part.into_closed(now));
         }
         // the retry never came: the text of the abandoned try is all there is
-        closed.extend(
-            core::mem::take(&mut self.abandoned)
-                .into_iter()
-                .map(streamed::closed),
-        );
+        closed.extend(core::mem::take(&mut self.abandoned).into_iter().map(streamed::closed));
         closed.extend(self.last_text.take());
-        let texts = closed
-            .iter()
-            .filter(|block| is_text(block) && !block.hidden);
+        let texts = closed.iter().filter(|block| is_text(block) && !block.hidden);
         let cut = texts.map(|block| block.seq).max();
         for block in closed.iter_mut().filter(|block| Some(block.seq) == cut) {
             block.cut_off = true;
@@ -209,17 +196,12 @@ impl Builder {
             .parts
             .iter_mut()
             .filter(|part| part.save_at(limits).is_some_and(|at| at <= now.mono));
-        due.filter_map(|part| part.save(now.mono))
-            .map(Change::Save)
-            .collect()
+        due.filter_map(|part| part.save(now.mono)).map(Change::Save).collect()
     }
 
     /// When [`Builder::save_due`] next has something to save.
     pub fn next_save(&self, limits: &Limits) -> Option<Mono> {
-        self.parts
-            .iter()
-            .filter_map(|part| part.save_at(limits))
-            .min()
+        self.parts.iter().filter_map(|part| part.save_at(limits)).min()
     }
 
     fn note(&mut self, words: &str, turn: u64, now: Now, out: &mut Vec<Change>) {
@@ -232,27 +214,15 @@ impl Builder {
     /// A place for new content: that of an abandoned block, else a new one. The block is open.
     fn place(&mut self, kind: BlockKind, turn: u64, now: Now) -> Block {
         if self.abandoned.is_empty() {
-            return Block {
-                open: true,
-                ..self.push(kind, turn, now)
-            };
+            return Block { open: true, ..self.push(kind, turn, now) };
         }
-        Block {
-            kind,
-            open: true,
-            hidden: false,
-            ..self.abandoned.remove(0)
-        }
+        Block { kind, open: true, hidden: false, ..self.abandoned.remove(0) }
     }
 
     /// Takes the abandoned blocks that no retry replaced out of sight.
     fn drop_abandoned(&mut self, out: &mut Vec<Change>) {
         for block in core::mem::take(&mut self.abandoned) {
-            out.push(Change::Save(Block {
-                hidden: true,
-                open: false,
-                ..block
-            }));
+            out.push(Change::Save(Block { hidden: true, open: false, ..block }));
         }
     }
 
@@ -267,10 +237,7 @@ impl Builder {
             let ours =
                 matches!(&call.block.kind, BlockKind::Tool { parent, .. } if of(parent.as_ref()));
             if ours {
-                let mut block = Block {
-                    open: false,
-                    ..call.block.clone()
-                };
+                let mut block = Block { open: false, ..call.block.clone() };
                 if let BlockKind::Tool { millis, .. } = &mut block.kind {
                     *millis = now.mono.since(call.began);
                 }

@@ -34,10 +34,7 @@ impl Session {
     }
 
     fn take(&mut self, changes: Vec<Change>) {
-        self.saves += changes
-            .iter()
-            .filter(|c| matches!(c, Change::Save(_)))
-            .count();
+        self.saves += changes.iter().filter(|c| matches!(c, Change::Save(_))).count();
         self.window.apply(changes);
     }
 
@@ -74,10 +71,8 @@ impl Session {
                 | BlockKind::Answered { .. }
                 | BlockKind::Foot { .. } => format!("{:?}", block.kind),
             };
-            let (open, cut) = (
-                if block.open { "~" } else { "" },
-                if block.cut_off { "!" } else { "" },
-            );
+            let (open, cut) =
+                (if block.open { "~" } else { "" }, if block.cut_off { "!" } else { "" });
             format!("{open}{text}{cut}")
         };
         self.window.visible().into_iter().map(line).collect()
@@ -86,12 +81,7 @@ impl Session {
 
 pub(super) fn partial(message: &str, kind: PartialKind) -> StreamEvent {
     let message = Some(message.into());
-    StreamEvent::Partial(Partial {
-        message,
-        parent: None,
-        abandoned: false,
-        kind,
-    })
+    StreamEvent::Partial(Partial { message, parent: None, abandoned: false, kind })
 }
 
 pub(super) fn start(message: &str) -> StreamEvent {
@@ -103,24 +93,13 @@ pub(super) fn begin(message: &str, index: u32, block: BlockStart) -> StreamEvent
 }
 
 pub(super) fn text(message: &str, index: u32, text: &str) -> StreamEvent {
-    partial(
-        message,
-        PartialKind::Text {
-            index,
-            text: text.into(),
-        },
-    )
+    partial(message, PartialKind::Text { index, text: text.into() })
 }
 
 pub(super) fn abandoned(message: &str) -> StreamEvent {
     let message = Some(message.into());
     let kind = PartialKind::MessageStop;
-    StreamEvent::Partial(Partial {
-        message,
-        parent: None,
-        abandoned: true,
-        kind,
-    })
+    StreamEvent::Partial(Partial { message, parent: None, abandoned: true, kind })
 }
 
 pub(super) fn assistant(message: &str, content: Content) -> AssistantLine {
@@ -145,16 +124,10 @@ pub(super) fn said(message: &str, text: &str) -> StreamEvent {
 }
 
 pub(super) fn call(message: &str, id: &str, parent: Option<&str>) -> StreamEvent {
-    let content = Content::ToolUse {
-        id: id.into(),
-        name: "Bash".into(),
-        input: json!({"command": "x"}),
-    };
+    let content =
+        Content::ToolUse { id: id.into(), name: "Bash".into(), input: json!({"command": "x"}) };
     let parent = parent.map(Into::into);
-    StreamEvent::Assistant(AssistantLine {
-        parent,
-        ..assistant(message, content)
-    })
+    StreamEvent::Assistant(AssistantLine { parent, ..assistant(message, content) })
 }
 
 pub(super) fn user(text: Option<&str>, results: Vec<ToolResult>) -> StreamEvent {
@@ -171,13 +144,5 @@ pub(super) fn user(text: Option<&str>, results: Vec<ToolResult>) -> StreamEvent 
 
 pub(super) fn answer(id: &str, text: &str) -> StreamEvent {
     let (tool_use, text) = (id.into(), text.into());
-    user(
-        None,
-        vec![ToolResult {
-            tool_use,
-            text,
-            failed: false,
-            denied: false,
-        }],
-    )
+    user(None, vec![ToolResult { tool_use, text, failed: false, denied: false }])
 }

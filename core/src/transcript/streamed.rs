@@ -67,18 +67,8 @@ impl Part {
 
 /// The block, closed. A tool without its input is hidden.
 pub(super) fn closed(block: Block) -> Block {
-    let torn = matches!(
-        &block.kind,
-        BlockKind::Tool {
-            input: Value::Null,
-            ..
-        }
-    );
-    Block {
-        open: false,
-        hidden: block.hidden || torn,
-        ..block
-    }
+    let torn = matches!(&block.kind, BlockKind::Tool { input: Value::Null, .. });
+    Block { open: false, hidden: block.hidden || torn, ..block }
 }
 
 fn text_of(block: &mut Block) -> Option<&mut String> {
@@ -134,16 +124,12 @@ impl Builder {
         let (thrown, kept): (Vec<_>, Vec<_>) =
             parts.into_iter().partition(|part| of(&part.message));
         self.parts = kept;
-        self.abandoned
-            .extend(thrown.into_iter().filter_map(Part::into_block));
+        self.abandoned.extend(thrown.into_iter().filter_map(Part::into_block));
     }
 
     /// Takes the part that a final line replaces.
     pub(super) fn take_part(&mut self, message: &str, kind: &PartKind) -> Option<Part> {
-        let found = self
-            .parts
-            .iter()
-            .position(|p| p.message == message && p.kind == *kind)?;
+        let found = self.parts.iter().position(|p| p.message == message && p.kind == *kind)?;
         Some(self.parts.remove(found))
     }
 
@@ -202,10 +188,7 @@ impl Builder {
         if let Some(block) = part.block.as_mut() {
             if let Some(text) = text_of(block).filter(|_| !shown.is_empty()) {
                 text.push_str(&shown);
-                out.push(Change::Delta {
-                    seq: block.seq,
-                    text: shown,
-                });
+                out.push(Change::Delta { seq: block.seq, text: shown });
                 part.dirty = true;
             }
             return;

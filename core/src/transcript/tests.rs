@@ -28,18 +28,10 @@ fn streamed_text_grows_and_the_finished_line_replaces_it() {
 #[test]
 fn a_retry_takes_the_place_of_the_abandoned_text() {
     let mut s = Session::new();
-    s.see(start("m1"))
-        .see(begin("m1", 0, BlockStart::Text))
-        .see(text("m1", 0, "first try"));
+    s.see(start("m1")).see(begin("m1", 0, BlockStart::Text)).see(text("m1", 0, "first try"));
     s.see(abandoned("m1"));
-    assert_eq!(
-        s.seen(),
-        ["~text first try"],
-        "it stays until there is something better"
-    );
-    s.see(start("m2"))
-        .see(begin("m2", 0, BlockStart::Text))
-        .see(text("m2", 0, "second"));
+    assert_eq!(s.seen(), ["~text first try"], "it stays until there is something better");
+    s.see(start("m2")).see(begin("m2", 0, BlockStart::Text)).see(text("m2", 0, "second"));
     assert_eq!(s.seen(), ["~text second"]);
     s.see(said("m2", "second try")).end_turn();
     assert_eq!(s.seen(), ["text second try"]);
@@ -51,14 +43,7 @@ fn a_fallback_line_or_a_shorter_retry_leaves_nothing_of_the_abandoned_try() {
         s.see(start("m1"))
             .see(begin("m1", 0, BlockStart::Text))
             .see(text("m1", 0, "a"))
-            .see(begin(
-                "m1",
-                1,
-                BlockStart::ToolUse {
-                    id: "t0".into(),
-                    name: "Bash".into(),
-                },
-            ));
+            .see(begin("m1", 1, BlockStart::ToolUse { id: "t0".into(), name: "Bash".into() }));
         assert_eq!(s.seen(), ["~text a", "~tool t0 -"]);
     };
     // a new message without a word about the old one, then the whole reply at once
@@ -70,11 +55,8 @@ fn a_fallback_line_or_a_shorter_retry_leaves_nothing_of_the_abandoned_try() {
     // a streamed retry with one block less
     let mut s = Session::new();
     two(&mut s);
-    s.see(start("m2"))
-        .see(begin("m2", 0, BlockStart::Text))
-        .see(text("m2", 0, "b"));
-    s.see(said("m2", "b"))
-        .see(partial("m2", PartialKind::MessageStop));
+    s.see(start("m2")).see(begin("m2", 0, BlockStart::Text)).see(text("m2", 0, "b"));
+    s.see(said("m2", "b")).see(partial("m2", PartialKind::MessageStop));
     assert_eq!(s.seen(), ["text b"]);
 }
 
@@ -82,24 +64,14 @@ fn a_fallback_line_or_a_shorter_retry_leaves_nothing_of_the_abandoned_try() {
 fn marker_lines_are_never_shown_not_even_for_a_moment() {
     let mut s = Session::new();
     s.see(start("m")).see(begin("m", 0, BlockStart::Text));
-    for piece in [
-        "<!-- omni",
-        "scio:final-message -->",
-        "\nDone.\n<!-",
-        "- omniscio:archive-me -->",
-    ] {
+    for piece in
+        ["<!-- omni", "scio:final-message -->", "\nDone.\n<!-", "- omniscio:archive-me -->"]
+    {
         s.see(text("m", 0, piece));
-        assert!(
-            s.seen().iter().all(|line| !line.contains("<!-")),
-            "{:?}",
-            s.seen()
-        );
+        assert!(s.seen().iter().all(|line| !line.contains("<!-")), "{:?}", s.seen());
     }
     assert_eq!(s.seen(), ["~text Done.\n"]);
-    s.see(said(
-        "m",
-        "<!-- omniscio:final-message -->\nDone.\n<!-- omniscio:archive-me -->",
-    ));
+    s.see(said("m", "<!-- omniscio:final-message -->\nDone.\n<!-- omniscio:archive-me -->"));
     assert_eq!(s.seen(), ["text Done."]);
     s.see(said("m", "<!-- omniscio:final-message -->"));
     assert_eq!(s.seen(), ["text Done."], "a marker alone is no text");
@@ -109,44 +81,25 @@ fn marker_lines_are_never_shown_not_even_for_a_moment() {
 fn thinking_has_its_duration_with_and_without_partial_messages() {
     let thought = || StreamEvent::Assistant(assistant("m", Content::Thinking("hm".into())));
     let mut s = Session::new();
-    let piece = PartialKind::Thinking {
-        index: 0,
-        text: "h".into(),
-    };
-    s.see(start("m"))
-        .see(begin("m", 0, BlockStart::Thinking))
-        .see(partial("m", piece));
+    let piece = PartialKind::Thinking { index: 0, text: "h".into() };
+    s.see(start("m")).see(begin("m", 0, BlockStart::Thinking)).see(partial("m", piece));
     assert_eq!(s.seen(), ["~thinking h 0"]);
     s.see(thought());
     assert_eq!(s.seen(), ["thinking hm 20"]);
     let mut s = Session::new();
-    s.see(StreamEvent::ThinkingTokens)
-        .see(StreamEvent::ThinkingTokens)
-        .see(thought());
+    s.see(StreamEvent::ThinkingTokens).see(StreamEvent::ThinkingTokens).see(thought());
     assert_eq!(s.seen(), ["thinking hm 20"]);
 }
 
 #[test]
 fn a_call_is_open_until_its_result_which_is_bounded() {
     let mut s = Session::new();
-    s.see(begin(
-        "m",
-        0,
-        BlockStart::ToolUse {
-            id: "t".into(),
-            name: "Bash".into(),
-        },
-    ));
+    s.see(begin("m", 0, BlockStart::ToolUse { id: "t".into(), name: "Bash".into() }));
     s.see(call("m", "t", None));
     assert_eq!(s.seen(), ["~tool t -"]);
     s.see(answer("other", "?")).see(answer("t", "ok"));
     assert_eq!(s.seen(), ["tool t ok"]);
-    let denied = ToolResult {
-        tool_use: "u".into(),
-        text: "no".into(),
-        failed: true,
-        denied: true,
-    };
+    let denied = ToolResult { tool_use: "u".into(), text: "no".into(), failed: true, denied: true };
     s.see(call("m", "u", None)).see(user(None, vec![denied]));
     let refused = BlockKind::Tool {
         call: "u".into(),
@@ -159,8 +112,7 @@ fn a_call_is_open_until_its_result_which_is_bounded() {
         parent: None,
     };
     assert_eq!(s.window.0[&2].kind, refused);
-    s.see(call("m", "v", None))
-        .see(answer("v", &"z".repeat(1_000_000)));
+    s.see(call("m", "v", None)).see(answer("v", &"z".repeat(1_000_000)));
     let line = s.seen().pop().expect("a block");
     assert!(line.contains(" characters left out "));
     assert!(line.len() <= text::RESULT_BYTES + "tool v ".len());
@@ -170,19 +122,11 @@ fn a_call_is_open_until_its_result_which_is_bounded() {
 fn of_a_sub_agent_only_its_calls_are_shown() {
     let mut s = Session::new();
     let words = assistant("n", Content::Text("inner".into()));
-    s.see(call("m", "agent", None))
-        .see(call("n", "inner", Some("agent")));
-    s.see(StreamEvent::Assistant(AssistantLine {
-        parent: Some("agent".into()),
-        ..words
-    }));
+    s.see(call("m", "agent", None)).see(call("n", "inner", Some("agent")));
+    s.see(StreamEvent::Assistant(AssistantLine { parent: Some("agent".into()), ..words }));
     s.see(answer("agent", "launched"));
     s.end_turn();
-    assert_eq!(
-        s.seen(),
-        ["tool agent launched", "~tool inner -"],
-        "it goes on in the background"
-    );
+    assert_eq!(s.seen(), ["tool agent launched", "~tool inner -"], "it goes on in the background");
     s.see(StreamEvent::Task(TaskEvent {
         task: "a".into(),
         tool_use: Some("agent".into()),
@@ -199,33 +143,19 @@ fn of_a_sub_agent_only_its_calls_are_shown() {
 #[test]
 fn a_turn_that_dies_keeps_its_text_and_marks_where_it_ends() {
     let mut s = Session::new();
-    s.see(said("m", "before"))
-        .see(call("m", "t", None))
-        .see(start("m2"));
-    s.see(begin("m2", 0, BlockStart::Text))
-        .see(text("m2", 0, "half a sen\n<!-- omnis"));
-    s.see(begin(
-        "m2",
-        1,
-        BlockStart::ToolUse {
-            id: "torn".into(),
-            name: "Write".into(),
-        },
-    ));
+    s.see(said("m", "before")).see(call("m", "t", None)).see(start("m2"));
+    s.see(begin("m2", 0, BlockStart::Text)).see(text("m2", 0, "half a sen\n<!-- omnis"));
+    s.see(begin("m2", 1, BlockStart::ToolUse { id: "torn".into(), name: "Write".into() }));
     s.cut_off();
     assert_eq!(s.seen(), ["text before", "tool t -", "text half a sen\n!"]);
     assert!(s.builder.next_save(&s.limits).is_none());
     // in the middle of a tool the text before it is the end of the reply
     let mut s = Session::new();
-    s.see(said("m", "before"))
-        .see(call("m", "t", None))
-        .cut_off();
+    s.see(said("m", "before")).see(call("m", "t", None)).cut_off();
     assert_eq!(s.seen(), ["text before!", "tool t -"]);
     // the retry never came
     let mut s = Session::new();
-    s.see(start("m"))
-        .see(begin("m", 0, BlockStart::Text))
-        .see(text("m", 0, "partial"));
+    s.see(start("m")).see(begin("m", 0, BlockStart::Text)).see(text("m", 0, "partial"));
     s.see(abandoned("m")).cut_off();
     assert_eq!(s.seen(), ["text partial!"]);
     // nothing of an ended turn is marked
@@ -239,35 +169,16 @@ fn a_turn_that_dies_keeps_its_text_and_marks_where_it_ends() {
 fn words_of_the_cli_are_notes() {
     let mut s = Session::new();
     let error = assistant("x", Content::Text("API Error: 529".into()));
-    s.see(StreamEvent::Assistant(AssistantLine {
-        synthetic: true,
-        ..error
-    }));
-    s.see(StreamEvent::Informational {
-        content: "fyi".into(),
-    });
-    s.see(StreamEvent::Informational {
-        content: " ".into(),
-    });
-    s.see(user(
-        Some("<local-command-stderr>it failed</local-command-stderr>"),
-        vec![],
-    ));
+    s.see(StreamEvent::Assistant(AssistantLine { synthetic: true, ..error }));
+    s.see(StreamEvent::Informational { content: "fyi".into() });
+    s.see(StreamEvent::Informational { content: " ".into() });
+    s.see(user(Some("<local-command-stderr>it failed</local-command-stderr>"), vec![]));
     s.see(user(Some("a message of the person"), vec![]));
-    s.see(StreamEvent::CompactBoundary {
-        trigger: "manual".into(),
-    });
-    s.see(user(
-        Some("<local-command-stdout>Compacted </local-command-stdout>"),
-        vec![],
-    ));
+    s.see(StreamEvent::CompactBoundary { trigger: "manual".into() });
+    s.see(user(Some("<local-command-stdout>Compacted </local-command-stdout>"), vec![]));
     s.cut_off();
-    let notes = [
-        "note API Error: 529",
-        "note fyi",
-        "note it failed",
-        "boundary Conversation compacted",
-    ];
+    let notes =
+        ["note API Error: 529", "note fyi", "note it failed", "boundary Conversation compacted"];
     assert_eq!(s.seen(), notes);
 }
 
@@ -297,14 +208,8 @@ fn pushed_blocks_are_numbered_and_hidden_ones_are_not_in_the_default_view() {
     let note = |text: &str| BlockKind::Note { text: text.into() };
     let shown = builder.push(note("a"), 3, at(5));
     let hidden = builder.push_hidden(note(prompt::NOTE_INTERRUPTED), 3, at(6), true);
-    assert_eq!(
-        (shown.seq, shown.turn, shown.at.0, shown.hidden),
-        (8, 3, 5, false)
-    );
-    assert_eq!(
-        (hidden.seq, hidden.hidden, hidden.interruption),
-        (9, true, true)
-    );
+    assert_eq!((shown.seq, shown.turn, shown.at.0, shown.hidden), (8, 3, 5, false));
+    assert_eq!((hidden.seq, hidden.hidden, hidden.interruption), (9, true, true));
     let mut window = Window::default();
     window.apply(vec![Change::Save(shown.clone()), Change::Save(hidden)]);
     assert_eq!((window.0.len(), window.visible()), (2, vec![&shown]));
@@ -314,10 +219,7 @@ fn pushed_blocks_are_numbered_and_hidden_ones_are_not_in_the_default_view() {
 fn an_interrupted_reply_ends_where_it_was_interrupted() {
     let mut s = Session::new();
     let line = assistant("m", Content::Text("Hello this".into()));
-    s.see(StreamEvent::Assistant(AssistantLine {
-        aborted: true,
-        ..line
-    }));
+    s.see(StreamEvent::Assistant(AssistantLine { aborted: true, ..line }));
     s.see(StreamEvent::Result(Box::default())).end_turn();
     assert_eq!(s.seen(), ["text Hello this!"]);
 }

@@ -16,10 +16,7 @@ pub(super) fn bounded(text: &str) -> String {
     let keep = (RESULT_BYTES - LINE_BYTES) / 2;
     let (head, rest) = text.split_at(text.floor_char_boundary(keep));
     let (left_out, tail) = rest.split_at(rest.ceil_char_boundary(rest.len() - keep));
-    format!(
-        "{head}\n[… {} characters left out …]\n{tail}",
-        left_out.chars().count()
-    )
+    format!("{head}\n[… {} characters left out …]\n{tail}", left_out.chars().count())
 }
 
 #[cfg(test)]
@@ -34,9 +31,7 @@ mod tests {
         let cut = bounded(&long);
         assert!(cut.len() <= RESULT_BYTES, "{}", cut.len());
         let (head, rest) = cut.split_once("\n[… ").expect("a head");
-        let (count, tail) = rest
-            .split_once(" characters left out …]\n")
-            .expect("a tail");
+        let (count, tail) = rest.split_once(" characters left out …]\n").expect("a tail");
         assert!(long.starts_with(head) && long.ends_with(tail) && tail.ends_with("end"));
         let kept = head.chars().count() + tail.chars().count();
         assert_eq!(count.parse(), Ok(long.chars().count() - kept));

@@ -11,9 +11,5 @@ pub(super) fn gate(frozen: &Frozen, policy: &Policy, _: &Limits) -> Option<Dispo
     if frozen.outcome != Outcome::Dropped || !policy.thinking_only_recovery() {
         return None;
     }
-    Some(Disposition::Abort {
-        status: Status::NeedsYou,
-        cause: AbortCause::EmptyTurn,
-        words: None,
-    })
+    Some(Disposition::Abort { status: Status::NeedsYou, cause: AbortCause::EmptyTurn, words: None })
 }

@@ -140,7 +140,9 @@ fn rate_limited<'a>(
 fn not_an_error(result: &TurnResult, turn: &TurnFacts) -> Outcome {
     match result.stop_reason.as_deref() {
         Some("pause_turn") => return Outcome::Unfinished,
-        Some("refusal") => return Outcome::ApiError { words: text_or(result, "The model refused.") },
+        Some("refusal") => {
+            return Outcome::ApiError { words: text_or(result, "The model refused.") };
+        }
         Some(_) | None => {}
     }
     let blank = result.text.trim().is_empty();
@@ -169,9 +171,13 @@ fn failed(
         };
     }
     match reason {
-        Some("rapid_refill_breaker" | "blocking_limit") => return Outcome::OutOfRoomGiveUp { words },
+        Some("rapid_refill_breaker" | "blocking_limit") => {
+            return Outcome::OutOfRoomGiveUp { words };
+        }
         Some("prompt_too_long") => return Outcome::OutOfRoom { words },
-        Some("image_error" | "max_turns" | "budget_exhausted") => return Outcome::ApiError { words },
+        Some("image_error" | "max_turns" | "budget_exhausted") => {
+            return Outcome::ApiError { words };
+        }
         Some("completed") if result.subtype == "error_during_execution" => {
             return Outcome::Aborted { words };
         }

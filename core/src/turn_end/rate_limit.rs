@@ -7,7 +7,9 @@ use crate::session::{PendingAction, Status};
 use crate::settings::Policy;
 
 pub(super) fn gate(frozen: &Frozen, _: &Policy, _: &Limits) -> Option<Disposition> {
-    let Outcome::RateLimited { resets_at, words } = &frozen.outcome else { return None };
+    let Outcome::RateLimited { resets_at, words } = &frozen.outcome else {
+        return None;
+    };
     Some(Disposition::Row {
         status: Status::Waiting,
         pending: Some(PendingAction::RateLimited),

@@ -73,7 +73,8 @@ fn every_row_of_the_outcome_table() {
     let compact = TurnResult { local_command: Some("compact".into()), ..good("") };
     let held = TurnResult { startup_failure: Some("session_held".into()), ..refused.clone() };
     let ede = TurnResult { subtype: "error_during_execution".into(), ..bad("completed", None) };
-    let credit = TurnResult { text: "Credit balance is too low".into(), ..bad("api_error", Some(400)) };
+    let credit =
+        TurnResult { text: "Credit balance is too low".into(), ..bad("api_error", Some(400)) };
     let pause = TurnResult { stop_reason: Some("pause_turn".into()), ..good("x") };
     let refusal = TurnResult { stop_reason: Some("refusal".into()), ..bad("api_error", None) };
     let none = "No conversation found".to_string();
@@ -221,11 +222,7 @@ fn a_turn_without_visible_content_heals_itself_unless_switched_off() {
     assert_eq!(gate, "thinking-only-endturn-recovery");
     assert_eq!(
         disposition,
-        Disposition::Abort {
-            status: Status::NeedsYou,
-            cause: AbortCause::EmptyTurn,
-            words: None
-        }
+        Disposition::Abort { status: Status::NeedsYou, cause: AbortCause::EmptyTurn, words: None }
     );
     policy.switches.thinking_only_endturn_recovery = true;
     let (gate, disposition) = dispose(&frozen(Outcome::Dropped, None), &policy, &limits);

@@ -226,9 +226,10 @@ impl Rig {
             },
             Question::Stamped => {
                 self.scans += 1;
-                let stamped = self.rows.values().filter(|row| {
-                    row.pending == Some(PendingAction::ResponseAborted)
-                });
+                let stamped = self
+                    .rows
+                    .values()
+                    .filter(|row| row.pending == Some(PendingAction::ResponseAborted));
                 Answer::Stamped { ids: stamped.map(|row| row.id).collect() }
             }
             Question::Handover { .. } => {

@@ -1,0 +1,122 @@
+//! What a person can want of the reducer.
+
+use crate::card::CardReply;
+use crate::id::{MessageId, SessionId};
+use crate::session::PermissionMode;
+use crate::settings::SettingChange;
+use alloc::string::String;
+use serde::{Deserialize, Serialize};
+
+/// What a person can want.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "command", rename_all = "snake_case")]
+pub enum Command {
+    /// A new session with its first message.
+    Create {
+        /// Project folder, absolute.
+        folder: String,
+        /// First message.
+        text: String,
+        /// Model, if chosen.
+        model: Option<String>,
+        /// Permission mode, if chosen.
+        permission_mode: Option<PermissionMode>,
+        /// Account, if chosen.
+        account: Option<String>,
+        /// Leave out what the folder brings.
+        user_settings_only: bool,
+    },
+    /// A message for a session. While a turn runs it is queued, unless `now`.
+    Send {
+        /// The session.
+        session: SessionId,
+        /// The text.
+        text: String,
+        /// Interrupt and send at once.
+        now: bool,
+    },
+    /// Take a queued message back.
+    Unqueue {
+        /// The session.
+        session: SessionId,
+        /// The message.
+        message: MessageId,
+    },
+    /// Stop the open turn.
+    Stop {
+        /// The session.
+        session: SessionId,
+    },
+    /// `SESSION_RETRY_ABORTED_RESPONSE`: force a restart (RT-12).
+    Retry {
+        /// The session.
+        session: SessionId,
+    },
+    /// "Please continue." as the person's own message.
+    Continue {
+        /// The session.
+        session: SessionId,
+    },
+    /// Answer the open card.
+    ReplyCard {
+        /// The session.
+        session: SessionId,
+        /// The card's request.
+        request: String,
+        /// The answer.
+        reply: CardReply,
+    },
+    /// Start over in another model with a hand-over; the old session stays (RT-26).
+    SwitchModel {
+        /// The session.
+        session: SessionId,
+        /// The model.
+        model: Option<String>,
+    },
+    /// End the session.
+    End {
+        /// The session.
+        session: SessionId,
+    },
+    /// Archive the session.
+    Archive {
+        /// The session.
+        session: SessionId,
+    },
+    /// Bring it back from the archive.
+    Unarchive {
+        /// The session.
+        session: SessionId,
+    },
+    /// Delete the session and its conversation from the app.
+    Delete {
+        /// The session.
+        session: SessionId,
+    },
+    /// Give it another title.
+    Rename {
+        /// The session.
+        session: SessionId,
+        /// The title.
+        title: String,
+    },
+    /// The person has seen it, or wants it unread.
+    MarkRead {
+        /// The session.
+        session: SessionId,
+        /// Read or unread.
+        read: bool,
+    },
+    /// Change a setting.
+    SetSetting {
+        /// The change.
+        change: SettingChange,
+    },
+    /// Why is this row as it is?
+    Explain {
+        /// The session.
+        session: SessionId,
+    },
+    /// Stop all children and end; running rows keep their intent.
+    Quit,
+}

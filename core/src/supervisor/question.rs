@@ -1,0 +1,79 @@
+//! Facts a rule needs from outside in the middle of a decision, and their answers.
+
+use crate::id::{CliSessionId, SessionId, Uuid};
+use alloc::string::String;
+use alloc::vec::Vec;
+use serde::{Deserialize, Serialize};
+
+/// A question to the shell.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "question", rename_all = "snake_case")]
+pub enum Question {
+    /// Is the folder there?
+    Folder {
+        /// The folder.
+        folder: String,
+    },
+    /// The folder, and what the CLI's transcript holds: asked before every replay.
+    Transcript {
+        /// The folder.
+        folder: String,
+        /// The account whose config folder holds it.
+        account: String,
+        /// The conversation to look for; `None` asks for the folder alone.
+        cli_session: Option<CliSessionId>,
+        /// The uuids to look for.
+        uuids: Vec<Uuid>,
+    },
+    /// Ids of all stamped rows, by one indexed query (SC-03).
+    Stamped,
+    /// The hand-over of a session, cut from its blocks.
+    Handover {
+        /// The session.
+        session: SessionId,
+    },
+}
+
+/// An answer of the shell.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "answer", rename_all = "snake_case")]
+pub enum Answer {
+    /// To [`Question::Folder`].
+    Folder {
+        /// It is there.
+        present: bool,
+    },
+    /// To [`Question::Transcript`].
+    Transcript {
+        /// The folder is there.
+        folder_present: bool,
+        /// What was found.
+        found: TranscriptFacts,
+    },
+    /// To [`Question::Stamped`].
+    Stamped {
+        /// The ids, oldest first.
+        ids: Vec<SessionId>,
+    },
+    /// To [`Question::Handover`].
+    Handover {
+        /// Its text.
+        text: String,
+        /// Text of the last operator message, if any.
+        last_message: Option<String>,
+    },
+    /// The shell could not find out; the words are for the log.
+    Failed {
+        /// Why.
+        words: String,
+    },
+}
+
+/// What a transcript holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TranscriptFacts {
+    /// The CLI has the conversation (a file of zero length does not count).
+    pub exists: bool,
+    /// Those of the asked uuids that stand in it.
+    pub present: Vec<Uuid>,
+}

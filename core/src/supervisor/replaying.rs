@@ -1,0 +1,260 @@
+//! Replays: from the facts to the launch. One function for every source (RP-04).
+
+use super::asks::{AskFor, LaunchFor};
+use super::live::{Child, Delivery, Purpose};
+use super::{Answer, Cx, Question, State, TranscriptFacts};
+use crate::id::SessionId;
+use crate::launch::Conversation;
+use crate::message::{LineText, Origin, UserLine};
+use crate::prompt;
+use crate::recovery::replay_plan::{Minted, ReplayPlan, replay_plan, resume_id};
+use crate::session::{AbortCause, PendingAction, Status, StopReason};
+use crate::verdict::{Actor, Source};
+use alloc::string::String;
+use alloc::vec::Vec;
+
+impl State {
+    /// No spawn while the folder is missing (INV 7): what each actor leaves behind.
+    pub(super) fn folder_refuses(&mut self, cx: &mut Cx, id: SessionId, purpose: LaunchFor) {
+        // rule: RT-23
+        match purpose {
+            LaunchFor::Replay(Source::CrashResume) => {
+                let to = (Status::Paused, Some(PendingAction::AppRestartSuspended));
+                self.enter(cx, id, Actor::CrashRecovery, "folder missing", to, |row| {
+                    row.turn = None;
+                });
+            }
+            LaunchFor::Replay(source) => {
+                self.decided(cx, id, actor_of(source), "wait: folder missing");
+                self.back_to_shape(cx, id, source);
+            }
+            LaunchFor::Queue => {
+                self.launch_failed(cx, id, prompt::BANNER_FOLDER_MISSING);
+            }
+        }
+    }
+
+    /// A restart that had begun finds the folder gone: the row is in the shape again, nothing charged.
+    fn back_to_shape(&mut self, cx: &mut Cx, id: SessionId, source: Source) {
+        // rule: PF-02
+        let Some(session) = self.sessions.get(&id) else {
+            return;
+        };
+        if session.row.status != Status::Starting {
+            return;
+        }
+        let to = (Status::NeedsYou, Some(PendingAction::ResponseAborted));
+        self.enter(cx, id, actor_of(source), "folder missing", to, |row| {
+            if let Some(since) = row.hide_since.take() {
+                row.status_changed_at = since;
+            }
+            if source == Source::ResponseAborted {
+                row.retry_attempts = row.retry_attempts.saturating_sub(1);
+            }
+        });
+    }
+
+    pub(super) fn mint(&mut self) -> Minted {
+        Minted { conversation: self.rng.uuid(), uuid: self.rng.uuid() }
+    }
+
+    /// Plans the replay and starts it. The row enters `starting` in the same step, with the restart's
+    /// time: two actors can never both claim it.
+    pub(super) fn replay(
+        &mut self,
+        cx: &mut Cx,
+        id: SessionId,
+        source: Source,
+        found: &TranscriptFacts,
+    ) {
+        // rule: RP-04, RP-01
+        let Some(session) = self.session(id) else {
+            return;
+        };
+        if session.live.child != Child::None {
+            // a child that lives may still write: it goes first, then the transcript is asked again
+            session.live.replay_after_stop = Some(source);
+            self.begin_restart(cx, id, source);
+            self.stop_child(cx, id);
+            return;
+        }
+        let minted = self.mint();
+        let Some(session) = self.sessions.get(&id) else {
+            return;
+        };
+        let plan = replay_plan(&session.row, found, minted);
+        let (conversation, uuid, text) = match plan {
+            ReplayPlan::SendAgain { conversation, uuid, message }
+            | ReplayPlan::Fresh { conversation, uuid, message } => {
+                (conversation, uuid, LineText::Of(message))
+            }
+            ReplayPlan::Continue { conversation, uuid } => {
+                (conversation, uuid, LineText::Own(prompt::CONTINUE_CUT_OFF.into()))
+            }
+            ReplayPlan::HandOver { unknown_calls, .. } => {
+                self.begin_restart(cx, id, source);
+                self.ask_handover(cx, id, LaunchFor::Replay(source), unknown_calls);
+                return;
+            }
+            ReplayPlan::Nothing => {
+                self.nothing_to_replay(cx, id, source);
+                return;
+            }
+        };
+        self.begin_restart(cx, id, source);
+        let line = UserLine { uuid, origin: Origin::Replay, text };
+        let purpose = Purpose::Replay { source, line };
+        self.launch(cx, id, Delivery { conversation, purpose, hung: 0 });
+    }
+
+    /// The row leaves the shape: from here on it is coming back.
+    fn begin_restart(&mut self, cx: &mut Cx, id: SessionId, source: Source) {
+        // rule: SC-15
+        let now = cx.now.wall;
+        let to = (Status::Starting, None);
+        self.enter(cx, id, actor_of(source), source.as_str(), to, |row| {
+            row.last_restart_at = Some(now);
+            row.intent_running = true;
+            row.turn = None;
+            row.words = None;
+        });
+    }
+
+    fn nothing_to_replay(&mut self, cx: &mut Cx, id: SessionId, source: Source) {
+        // rule: RP-09
+        match source {
+            Source::RetryButton => {
+                let Some(session) = self.sessions.get(&id) else {
+                    return;
+                };
+                let conversation = match resume_id(&session.row) {
+                    Some(id) if session.row.turn_count > 0 => Conversation::Resume { id },
+                    Some(_) | None => Conversation::New { id: self.rng.uuid() },
+                };
+                self.begin_restart(cx, id, source);
+                let purpose = Purpose::Bare;
+                self.launch(cx, id, Delivery { conversation, purpose, hung: 0 });
+            }
+            Source::CrashResume => {
+                let to = (Status::Paused, Some(PendingAction::AppRestartSuspended));
+                self.enter(cx, id, Actor::CrashRecovery, "nothing to resume", to, |row| {
+                    row.turn = None;
+                });
+            }
+            Source::ResponseAborted | Source::ConversationGone => {
+                self.promote(cx, id, StopReason::NothingToReplay);
+            }
+        }
+    }
+
+    /// The CLI lost the conversation in the middle of our own resume: the hand-over follows at once,
+    /// nothing is charged (contract 5.3, A-04 d).
+    pub(super) fn conversation_gone(&mut self, cx: &mut Cx, id: SessionId) {
+        let Some(session) = self.session(id) else {
+            return;
+        };
+        let queue = session
+            .live
+            .delivery
+            .as_ref()
+            .is_some_and(|delivery| matches!(delivery.purpose, Purpose::Queue { .. }));
+        session.live.delivery = None;
+        self.change(cx, id, Actor::TurnEnd, "conversation gone", |row| {
+            row.abort_cause = Some(AbortCause::ConversationGone);
+            row.turn = None;
+        });
+        self.stop_child(cx, id);
+        let purpose =
+            if queue { LaunchFor::Queue } else { LaunchFor::Replay(Source::ConversationGone) };
+        let calls = match replay_plan_calls(self, id) {
+            Some(calls) if !queue => calls,
+            Some(_) | None => Vec::new(),
+        };
+        self.ask_handover(cx, id, purpose, calls);
+    }
+
+    pub(super) fn ask_handover(
+        &mut self,
+        cx: &mut Cx,
+        id: SessionId,
+        purpose: LaunchFor,
+        calls: Vec<String>,
+    ) {
+        let wait = self.limits.ask_ms;
+        let what = AskFor::Handover { session: id, purpose, calls };
+        let ask = self.ask(cx, what, Question::Handover { session: id }, wait);
+        if let Some(session) = self.session(id) {
+            session.live.asking = Some(ask);
+        }
+    }
+
+    pub(super) fn handover_answered(
+        &mut self,
+        cx: &mut Cx,
+        id: SessionId,
+        purpose: LaunchFor,
+        calls: &[String],
+        answer: Answer,
+    ) {
+        let handover = match answer {
+            Answer::Handover { text, .. } => with_calls(text, calls),
+            Answer::Folder { .. }
+            | Answer::Transcript { .. }
+            | Answer::Stamped { .. }
+            | Answer::Failed { .. } => {
+                self.launch_failed(cx, id, "The earlier conversation could not be read.");
+                return;
+            }
+        };
+        let minted = self.mint();
+        let conversation = Conversation::New { id: minted.conversation };
+        self.note(cx, id, prompt::NOTE_CONVERSATION_GONE);
+        self.change(cx, id, Actor::Launch, "a new conversation", |row| {
+            row.cli_session_id = None;
+            row.last_good_assistant = None;
+        });
+        match purpose {
+            LaunchFor::Queue => self.launch_queue(cx, id, conversation, Some(handover)),
+            LaunchFor::Replay(source) => {
+                let Some(session) = self.sessions.get(&id) else {
+                    return;
+                };
+                let text = match session.row.replay.message {
+                    Some(message) => LineText::HandoverThen { handover, message },
+                    None => LineText::Own(handover),
+                };
+                let line = UserLine { uuid: minted.uuid, origin: Origin::Replay, text };
+                let purpose = Purpose::Replay { source, line };
+                self.launch(cx, id, Delivery { conversation, purpose, hung: 0 });
+            }
+        }
+    }
+}
+
+/// Started calls of the row's message, in words for the hand-over.
+fn replay_plan_calls(state: &State, id: SessionId) -> Option<Vec<String>> {
+    let row = &state.sessions.get(&id)?.row;
+    Some(crate::recovery::replay_plan::unknown_calls(row))
+}
+
+fn with_calls(mut text: String, calls: &[String]) -> String {
+    // rule: A-04
+    if !calls.is_empty() {
+        text.push_str("\n\nThese steps were started before the conversation was lost:\n");
+        for call in calls {
+            text.push_str(&alloc::format!(
+                "- {call} (outcome unknown: check before running it again)\n"
+            ));
+        }
+    }
+    text
+}
+
+pub(super) fn actor_of(source: Source) -> Actor {
+    match source {
+        Source::ResponseAborted => Actor::AbortedScan,
+        Source::RetryButton => Actor::RetryButton,
+        Source::CrashResume => Actor::CrashRecovery,
+        Source::ConversationGone => Actor::TurnEnd,
+    }
+}

@@ -1,0 +1,110 @@
+//! How much goes wrong in a world, and what: the person, the machine and the app itself. Numbers only;
+//! who plays them is in `world`.
+
+use crate::clock::{HOUR, MINUTE, SECOND};
+use crate::dice::Dice;
+use crate::scripts::{self, Trouble};
+
+/// The weather of one world, in events of a thousand.
+#[derive(Clone, Debug)]
+pub(crate) struct Faults {
+    /// Turns that go wrong.
+    pub(crate) turns: u64,
+    /// One trouble that this world is full of.
+    pub(crate) mostly: Option<Trouble>,
+    /// Starts that go wrong.
+    pub(crate) starts: u64,
+    /// Steps of the app in which it dies, of a hundred thousand.
+    pub(crate) crashes: u64,
+    /// Answers that are late or fail.
+    pub(crate) answers: u64,
+    /// Lines that cannot be written.
+    pub(crate) writes: u64,
+    /// Mean time between two deeds of the person.
+    pub(crate) person_ms: u64,
+    /// Mean time between two blows of the machine.
+    pub(crate) machine_ms: u64,
+    /// The outside hand.
+    pub(crate) hand: u64,
+}
+
+impl Faults {
+    pub(crate) fn random(dice: &mut Dice) -> Faults {
+        let mostly = dice.chance(300).then(|| scripts::trouble(dice));
+        Faults {
+            turns: dice.weighted(&[(2, 150), (4, 450), (2, 800), (1, 1000)]),
+            mostly,
+            starts: dice.weighted(&[(3, 10), (3, 60), (1, 250)]),
+            crashes: dice.weighted(&[(2, 0), (3, 20), (2, 150)]),
+            answers: dice.weighted(&[(3, 5), (2, 40), (1, 150)]),
+            writes: dice.weighted(&[(3, 2), (1, 30)]),
+            person_ms: dice.weighted(&[(3, 90 * SECOND), (3, 10 * MINUTE), (1, 2 * HOUR)]),
+            machine_ms: dice.weighted(&[(2, 20 * MINUTE), (2, 2 * HOUR), (1, 12 * HOUR)]),
+            hand: dice.weighted(&[(4, 0), (1, 100)]),
+        }
+    }
+
+    /// The weather in which everything must settle.
+    pub(crate) fn none() -> Faults {
+        Faults {
+            turns: 0,
+            mostly: None,
+            starts: 0,
+            crashes: 0,
+            answers: 0,
+            writes: 0,
+            person_ms: 0,
+            machine_ms: 0,
+            hand: 0,
+        }
+    }
+
+    /// Whether the next turn goes wrong, and how.
+    pub(crate) fn of_turn(&self, dice: &mut Dice) -> Option<Trouble> {
+        if !dice.chance(self.turns) {
+            return None;
+        }
+        match self.mostly {
+            Some(mostly) if dice.chance(700) => Some(mostly),
+            Some(_) | None => Some(scripts::trouble(dice)),
+        }
+    }
+}
+
+/// What the machine does to the app.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Blow {
+    FolderVanishes,
+    TranscriptDeleted,
+    ClockStep(i64),
+    Slew(i64),
+    Sleep(u64),
+    Kill,
+    MachineRestart,
+    Panic,
+    Quit,
+    TurnByItself,
+    Hand,
+    ChildKilled,
+}
+
+pub(crate) fn blow(dice: &mut Dice) -> Blow {
+    let two_hours = 2 * HOUR as i64;
+    dice.weighted(&[
+        (10, Blow::FolderVanishes),
+        (6, Blow::TranscriptDeleted),
+        (3, Blow::ClockStep(two_hours)),
+        (3, Blow::ClockStep(-two_hours)),
+        (2, Blow::Slew(-800)),
+        (2, Blow::Slew(1_500)),
+        (3, Blow::Sleep(8 * HOUR)),
+        (3, Blow::Sleep(90 * SECOND)),
+        (6, Blow::Kill),
+        (2, Blow::MachineRestart),
+        (3, Blow::Panic),
+        (3, Blow::Quit),
+        (5, Blow::TurnByItself),
+        (2, Blow::Hand),
+        (6, Blow::ChildKilled),
+    ])
+}

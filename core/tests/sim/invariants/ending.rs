@@ -1,0 +1,160 @@
+//! Ends of turns and what is stored of them: invariants 10, 35, 47 and the legal states.
+
+use super::{Change, Oracle};
+use crate::report::Report;
+use omniscio_core::session::{PendingAction, SessionRow, Status};
+use omniscio_core::stream::StreamEvent;
+use omniscio_core::supervisor::Input;
+use omniscio_core::verdict::Actor;
+
+impl Oracle {
+    /// Contract 5.1, written down a second time: status and pending action stand together legally.
+    pub(super) fn legal(&mut self, row: &SessionRow) {
+        use PendingAction as P;
+        use Status as S;
+        let allowed: &[Status] = match row.pending {
+            None => return,
+            Some(P::Question | P::PlanApproval | P::PermissionRequest) => &[S::Running, S::NeedsYou],
+            Some(P::AuthRequired | P::ApiError | P::ResponseAborted) => &[S::NeedsYou, S::Error],
+            Some(P::Stopped) => &[S::NeedsYou, S::Paused],
+            Some(P::AppRestartSuspended) => &[S::Paused],
+            Some(P::RateLimited) => &[S::Waiting],
+            Some(P::RecoveryFailed) => {
+                &[S::Starting, S::Running, S::NeedsYou, S::Error, S::Stalled]
+            }
+        };
+        if row.status != S::Archived && !allowed.contains(&row.status) {
+            self.fail("INV-44", format!("{:?} stands beside {:?}", row.status, row.pending));
+        }
+    }
+
+    pub(super) fn concludes(&mut self, change: &Change<'_>, report: &mut Report) {
+        let Some(before) = change.before else { return };
+        let after = change.after;
+        let stamps = after.pending == Some(PendingAction::ResponseAborted)
+            && before.pending != after.pending;
+        if stamps {
+            self.stamped(change, report);
+        }
+        self.note_ends(change, report);
+        let Some(turn) = &before.turn else { return };
+        if after.turn.as_ref().is_some_and(|open| open.number == turn.number) {
+            return;
+        }
+        self.inv_10(after, turn.number);
+        let book = self.book(after.id);
+        let (stopped, local) = (book.stop_asked, std::mem::take(&mut book.local));
+        book.stop_asked = false;
+        let restarts = matches!(after.status, Status::Starting | Status::Running);
+        if !(restarts || stopped || local || by_person(change)) {
+            self.inv_35(change, report);
+        }
+    }
+
+    /// INV-10: a turn is concluded once, and only an open one is stamped.
+    fn inv_10(&mut self, row: &SessionRow, number: u64) {
+        let book = self.book(row.id);
+        let last = std::mem::replace(&mut book.concluded, number);
+        if number <= last {
+            self.fail("INV-10", format!("turn {number} of {} is concluded again", row.id));
+        }
+    }
+
+    fn stamped(&mut self, change: &Change<'_>, report: &mut Report) {
+        let after = change.after;
+        let cause = after.abort_cause.map_or("", omniscio_core::session::AbortCause::as_str);
+        report.hit(&format!("stamp {cause}"));
+        if !self.policy.aborted_response_recovery() {
+            report.hit("stamp while recovery is off");
+        }
+        if change.before.is_some_and(|before| before.turn.is_none()) {
+            self.fail("INV-10", format!("{} is stamped and no turn was open", after.id));
+        }
+    }
+
+    /// INV-35, and INV-47 while recovery is off: a turn that ends without a good result leaves a
+    /// pending action, whatever the switches say.
+    fn inv_35(&mut self, change: &Change<'_>, report: &mut Report) {
+        let after = change.after;
+        let result = match change.input {
+            Input::Stream { event: StreamEvent::Result(result), .. } => Some(result),
+            Input::Boot(_)
+            | Input::Wake
+            | Input::Slept { .. }
+            | Input::Spawned { .. }
+            | Input::SpawnFailed { .. }
+            | Input::Stream { .. }
+            | Input::Chatter { .. }
+            | Input::OutputEnded { .. }
+            | Input::Exited { .. }
+            | Input::Stopped { .. }
+            | Input::WriteFailed { .. }
+            | Input::CommitRefused { .. }
+            | Input::Answer { .. }
+            | Input::Load { .. }
+            | Input::Window { .. }
+            | Input::Cli { .. }
+            | Input::Command { .. } => None,
+        };
+        let other_end = result.is_some_and(|result| {
+            let full = result.terminal_reason.as_deref() == Some("prompt_too_long");
+            !result.is_error && !result.text.trim().is_empty() || full
+        });
+        // a refused start is an error of its own, with words and Retry
+        let refused = after.status == Status::Error && after.words.is_some();
+        if other_end || refused && after.pending.is_none() {
+            return;
+        }
+        if after.pending.is_none() {
+            let name = if self.policy.aborted_response_recovery() { "INV-35" } else { "INV-47" };
+            self.fail(name, format!("an abort leaves {:?} without a pending action", after.status));
+        }
+        if after.pending.is_some_and(PendingAction::is_card) {
+            report.hit("card kept over a dead child");
+        }
+    }
+
+    fn note_ends(&mut self, change: &Change<'_>, report: &mut Report) {
+        let Some(before) = change.before else { return };
+        let after = change.after;
+        let entered = (before.status, before.pending) != (after.status, after.pending);
+        if !entered {
+            return;
+        }
+        match after.pending {
+            Some(
+                pending @ (PendingAction::AuthRequired
+                | PendingAction::ApiError
+                | PendingAction::RateLimited),
+            ) => report.hit(&format!("pending {}", pending.as_str())),
+            Some(pending) if pending.is_card() && after.status == Status::Running => {
+                report.hit("card asked");
+            }
+            Some(_) | None => {}
+        }
+        if after.status == Status::Stalled {
+            report.hit("status stalled");
+        }
+        let named = [
+            ("launch failed", "launch failed"),
+            ("delivered: marker cleared", "marker cleared: delivered"),
+            ("the card stays", "card kept over an app restart"),
+            ("stopped by the person", "stopped by the person"),
+            ("a turn began by itself", "turn by itself"),
+        ];
+        if let Some((_, name)) = named.iter().find(|(reason, _)| *reason == change.reason) {
+            report.hit(name);
+        }
+        if change.reason == "a turn began by itself" {
+            self.began_by_itself(after.id);
+        }
+        let clears_card = before.pending.is_some_and(PendingAction::is_card) && after.pending.is_none();
+        if change.reason == "answered" && clears_card {
+            report.hit("card answered");
+        }
+    }
+}
+
+fn by_person(change: &Change<'_>) -> bool {
+    change.actor == Actor::User || matches!(change.input, Input::Command { .. } | Input::Boot(_))
+}

@@ -1,0 +1,209 @@
+//! Messages: invariants 5, 20, 44 (persist before act), the tool rule of A-04, and the queue of A-10.
+
+use super::{Book, Oracle};
+use crate::report::Report;
+use crate::store::Store;
+use omniscio_core::id::{MessageId, SessionId};
+use omniscio_core::message::{LineText, MessageState, Origin, UserLine};
+use omniscio_core::session::{PendingAction, SessionRow, Status};
+use omniscio_core::stream::{Content, ControlAsk, StreamEvent};
+use omniscio_core::supervisor::State;
+use std::collections::BTreeSet;
+
+impl Oracle {
+    /// A line is about to be written to a child.
+    pub(super) fn writes(
+        &mut self,
+        id: SessionId,
+        line: &UserLine,
+        store: &Store,
+        report: &mut Report,
+    ) {
+        let running = store.rows.get(&id).is_some_and(|row| row.status == Status::Running);
+        if !running {
+            self.fail("INV-44", format!("a line of {id} is written before its turn is stored"));
+        }
+        match line.origin {
+            Origin::Replay => self.replays(id, line, report),
+            Origin::Operator | Origin::OperatorPill => self.sends(id, line, store),
+            Origin::Orchestrator
+            | Origin::AutoNudge
+            | Origin::AutoCommand
+            | Origin::CardRequest
+            | Origin::Wakeup
+            | Origin::CliSynthetic => {
+                self.fail("INV-05", format!("a line of origin {:?} is written", line.origin));
+            }
+        }
+    }
+
+    fn replays(&mut self, id: SessionId, line: &UserLine, report: &mut Report) {
+        self.inv_05(id);
+        self.inv_20(id);
+        self.tools_once(id, line);
+        let plan = match &line.text {
+            LineText::Of(message) if *message == line.uuid => "replay a: again under its own uuid",
+            LineText::Of(_) => "replay b: fresh under a new uuid",
+            LineText::HandoverThen { .. } => "replay d: hand-over",
+            LineText::Own(text) if text.starts_with("Your reply") => "replay c: the sentence",
+            LineText::Own(_) => "replay d: hand-over",
+        };
+        report.hit(plan);
+    }
+
+    /// INV-05: an automatic line is written by a restart, once, and never in between.
+    fn inv_05(&mut self, id: SessionId) {
+        let book = self.book(id);
+        if !std::mem::take(&mut book.replay_due) {
+            self.fail("INV-05", format!("an automatic line of {id} belongs to no restart"));
+        }
+    }
+
+    /// INV-20: a delivered answer is never run again.
+    fn inv_20(&mut self, id: SessionId) {
+        if self.book(id).delivered {
+            self.fail("INV-20", format!("{id} runs its delivered answer again"));
+        }
+    }
+
+    /// once a tool of the message was started, its text is not sent again, and a hand-over names
+    /// what was started.
+    fn tools_once(&mut self, id: SessionId, line: &UserLine) {
+        let started: Vec<String> = self
+            .book(id)
+            .calls
+            .values()
+            .filter(|(_, started)| *started)
+            .map(|(detail, _)| detail.clone())
+            .collect();
+        let named = match &line.text {
+            LineText::Of(_) => started.is_empty(),
+            LineText::HandoverThen { handover: text, .. } => {
+                started.iter().all(|detail| text.contains(detail))
+            }
+            // the sentence, which keeps the work, or a hand-over of its own
+            LineText::Own(text) => {
+                text.starts_with("Your reply") || started.iter().all(|detail| text.contains(detail))
+            }
+        };
+        if !named {
+            self.fail("A-04", format!("{id} would run its started tools again: {started:?}"));
+        }
+    }
+
+    fn sends(&mut self, id: SessionId, line: &UserLine, store: &Store) {
+        let message = match &line.text {
+            LineText::Of(message) | LineText::HandoverThen { message, .. } => *message,
+            LineText::Own(_) => {
+                self.fail("A-10", "an operator's line without an operator's message");
+                return;
+            }
+        };
+        let stored = store.messages.get(&message);
+        if stored.is_none_or(|stored| stored.state != MessageState::Sent) {
+            self.fail("INV-44", format!("message {message} is written before it is stored as sent"));
+        }
+        if !self.written.insert(message) {
+            self.fail("A-10", format!("message {message} is written twice by the queue"));
+        }
+        let local = stored.is_some_and(|stored| stored.text.starts_with('/'));
+        let book = self.book(id);
+        book.local = local;
+        if local {
+            return;
+        }
+        book.delivered = false;
+        book.charged = None;
+        book.message = Some(message);
+        book.calls.clear();
+        book.stop_asked = false;
+    }
+
+    /// The app reads an event: tools that start, and what ends the unseen time.
+    pub(super) fn heard(&mut self, id: SessionId, event: &StreamEvent) {
+        let book = self.book(id);
+        match event {
+            StreamEvent::Assistant(line) if !line.synthetic => {
+                book.shape_since = None;
+                for content in &line.content {
+                    if let Content::ToolUse { id, input, .. } = content {
+                        let detail = input["command"].as_str().unwrap_or_default().to_string();
+                        book.calls.insert(id.clone(), (detail, true));
+                    }
+                }
+            }
+            StreamEvent::ControlRequest { body: ControlAsk::CanUseTool { tool_use, .. }, .. } => {
+                set_started(book, tool_use, false);
+            }
+            _ => {}
+        }
+    }
+
+    /// The person allowed a call: from here on it runs.
+    pub(crate) fn allowed(&mut self, id: SessionId, call: &str) {
+        set_started(self.book(id), call, true);
+    }
+
+    /// A `result` is read and stored.
+    pub(super) fn answered(&mut self, id: SessionId, event: &StreamEvent) {
+        let StreamEvent::Result(result) = event else { return };
+        let good = !result.is_error
+            && !result.text.trim().is_empty()
+            && result.local_command.is_none()
+            && result.stop_reason.is_none();
+        if good {
+            self.book(id).delivered = true;
+        }
+    }
+
+    /// A turn that the CLI began by itself: nothing delivered stands behind it.
+    pub(crate) fn began_by_itself(&mut self, id: SessionId) {
+        let book = self.book(id);
+        book.delivered = false;
+        book.calls.clear();
+    }
+
+    /// what waits in the store waits in the app, and nothing else.
+    pub(super) fn queue(&mut self, id: SessionId, state: &State, store: &Store) {
+        let Some(view) = state.view(id) else { return };
+        let ids = |queue: &[omniscio_core::message::Queued]| -> BTreeSet<MessageId> {
+            queue.iter().map(|queued| queued.id).collect()
+        };
+        let (known, stored) = (ids(&view.live.queue), ids(&store.queue(id)));
+        if known != stored {
+            let text = format!("{id}: the app knows {known:?} waiting, the store {stored:?}");
+            self.fail("A-10", text);
+        }
+    }
+
+    /// At the end: every message is answered, waits, was taken back, or the row says what became of it.
+    pub(crate) fn no_message_is_lost(&mut self, row: &SessionRow, store: &Store) {
+        let last = self.book(row.id).message;
+        let Some(message) = last.and_then(|id| store.messages.get(&id)) else { return };
+        let open = message.state == MessageState::Sent;
+        let says_nothing = (row.status, row.pending) == (Status::NeedsYou, None)
+            && row.words.is_none();
+        if open && says_nothing {
+            self.fail("A-10", format!("message {} of {} is lost", message.id, row.id));
+        }
+        let free = (row.status, row.pending) == (Status::NeedsYou, None);
+        if free && row.words.is_none() && !store.queue(row.id).is_empty() {
+            self.fail("A-10", format!("messages of {} wait for nothing", row.id));
+        }
+    }
+
+    /// At the end: nothing is cut off, under way or hung.
+    pub(crate) fn settled(&mut self, row: &SessionRow) {
+        let asks = row.pending.is_some_and(PendingAction::is_card);
+        let under_way = matches!(row.status, Status::Starting | Status::Running) && !asks;
+        if row.in_shape() || under_way || (row.turn.is_some() && !asks) {
+            self.fail("settle", format!("{:?} {:?} stays: {row:?}", row.status, row.pending));
+        }
+    }
+}
+
+fn set_started(book: &mut Book, call: &str, started: bool) {
+    if let Some(known) = book.calls.get_mut(call) {
+        known.1 = started;
+    }
+}

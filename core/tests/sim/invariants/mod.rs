@@ -1,0 +1,314 @@
+//! What must hold after every step, whatever happens: one function for each invariant of the contract.
+//!
+//! The oracle keeps its own books from what goes in, what is committed and what is done. It reads the
+//! contract's default limits, never those of the world, and never the reducer's inner state beyond the
+//! rows it shows. In the slice as it is:
+//!
+//! - whole: 1, 2, 3, 4, 8, 10, 11, 12, 15, 20 (results that reach the app), 26 (inbox, badge, dot, pill;
+//!   no poll and no dock yet), 27, 35, 36, 44, 46 (the scan's part), 47, 48, 53 (the stall watchdog), 64;
+//! - 5 and 9 for the actors that exist: scan, Retry, crash resume, stall watchdog;
+//! - A-04 beside them: no tool twice, no message text twice in one history, hand-overs name what ran;
+//! - no accepted message is lost or sent twice by the queue.
+
+mod budget;
+mod ending;
+mod messages;
+mod restarts;
+mod visible;
+
+use crate::clock::Clock;
+use crate::report::Report;
+use crate::store::Store;
+use omniscio_core::id::{MessageId, SessionId};
+use omniscio_core::ipc::RowView;
+use omniscio_core::limits::Limits;
+use omniscio_core::session::{SessionRow, Status};
+use omniscio_core::settings::Policy;
+use omniscio_core::supervisor::{Act, Command, Input, State, Write};
+use omniscio_core::time::{Day, Now};
+use omniscio_core::verdict::Actor;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// An invariant that does not hold.
+#[derive(Clone, Debug)]
+pub(crate) struct Broken {
+    pub(crate) name: &'static str,
+    pub(crate) text: String,
+}
+
+/// Somebody took a session up to restart it.
+#[derive(Clone, Copy, Debug)]
+struct Claim {
+    actor: Actor,
+    at: u64,
+}
+
+/// What the oracle knows of one session.
+#[derive(Default)]
+struct Book {
+    claim: Option<Claim>,
+    /// One more start belongs to the same restart: the last one hung, or its conversation was gone.
+    again: bool,
+    /// When an actor other than a message last restarted it.
+    restarted: Option<u64>,
+    /// The restart's own line is still to be written.
+    replay_due: bool,
+    click: Option<u64>,
+    charged: Option<(Day, u8)>,
+    concluded: u64,
+    stop_asked: bool,
+    local: bool,
+    /// The last turn delivered its answer and nothing was sent since.
+    delivered: bool,
+    message: Option<MessageId>,
+    /// Tool calls of the message's tries, and whether each counts as started.
+    calls: BTreeMap<String, (String, bool)>,
+    shape_since: Option<u64>,
+    unseen_since: Option<u64>,
+    surfaced: bool,
+}
+
+pub(crate) struct Oracle {
+    limits: Limits,
+    pub(crate) policy: Policy,
+    books: BTreeMap<SessionId, Book>,
+    window: BTreeMap<SessionId, RowView>,
+    badge: usize,
+    touched: BTreeSet<SessionId>,
+    written: BTreeSet<MessageId>,
+    booted: Now,
+    booted_at: u64,
+    stepped_at: u64,
+    retrying: Option<SessionId>,
+    pub(crate) broken: Option<Broken>,
+}
+
+impl Oracle {
+    pub(crate) fn new() -> Oracle {
+        Oracle {
+            limits: Limits::default(),
+            policy: Policy::default(),
+            books: BTreeMap::new(),
+            window: BTreeMap::new(),
+            badge: 0,
+            touched: BTreeSet::new(),
+            written: BTreeSet::new(),
+            booted: Now::default(),
+            booted_at: 0,
+            stepped_at: 0,
+            retrying: None,
+            broken: None,
+        }
+    }
+
+    /// Notes the first invariant that does not hold.
+    pub(crate) fn fail(&mut self, name: &'static str, text: impl Into<String>) {
+        if self.broken.is_none() {
+            self.broken = Some(Broken { name, text: text.into() });
+        }
+    }
+
+    fn book(&mut self, id: SessionId) -> &mut Book {
+        self.books.entry(id).or_default()
+    }
+
+    /// The app starts, or its state is built anew.
+    pub(crate) fn booted(&mut self, store: &Store, clock: &Clock, policy: Policy) {
+        self.booted = clock.now();
+        self.booted_at = clock.at;
+        self.policy = policy;
+        self.window.clear();
+        self.badge = 0;
+        for row in store.listed() {
+            let book = self.book(row.id);
+            book.click = None;
+            book.again = false;
+            book.replay_due = false;
+            book.stop_asked = false;
+            let open = matches!(row.status, Status::Starting | Status::Running);
+            let claim = Claim { actor: Actor::CrashRecovery, at: clock.at };
+            book.claim = Some(claim).filter(|_| open && row.intent_running);
+        }
+    }
+
+    /// An outside hand changed a row: the books follow.
+    pub(crate) fn overwritten(&mut self, row: &SessionRow, at: u64) {
+        let book = self.book(row.id);
+        book.shape_since = row.in_shape().then_some(at);
+        book.unseen_since = None;
+    }
+
+    /// Before an input goes in.
+    pub(crate) fn before(&mut self, input: &Input, state: &State, clock: &Clock, report: &mut Report) {
+        self.touched.clear();
+        self.retrying = None;
+        match input {
+            Input::Command { command: Command::Retry { session }, .. } => {
+                self.click(*session, state, clock.at, report);
+            }
+            Input::Command {
+                command: Command::Stop { session } | Command::Send { session, now: true, .. },
+                ..
+            } => self.book(*session).stop_asked = true,
+            Input::Boot(_)
+            | Input::Wake
+            | Input::Slept { .. }
+            | Input::Spawned { .. }
+            | Input::SpawnFailed { .. }
+            | Input::Stream { .. }
+            | Input::Chatter { .. }
+            | Input::OutputEnded { .. }
+            | Input::Exited { .. }
+            | Input::Stopped { .. }
+            | Input::WriteFailed { .. }
+            | Input::CommitRefused { .. }
+            | Input::Answer { .. }
+            | Input::Load { .. }
+            | Input::Window { .. }
+            | Input::Cli { .. }
+            | Input::Command { .. } => {}
+        }
+    }
+
+    /// The writes of a step are durable. `current`: the input is of a child that nobody stops.
+    pub(crate) fn committed(
+        &mut self,
+        (input, current): (&Input, bool),
+        writes: &[Write],
+        clock: &Clock,
+        report: &mut Report,
+    ) {
+        for write in writes {
+            match write {
+                Write::Row { before, after, actor, reason } => {
+                    let change = Change {
+                        before: before.as_deref(),
+                        after,
+                        actor: *actor,
+                        reason,
+                        input,
+                        writes,
+                    };
+                    self.changed(&change, clock, report);
+                }
+                Write::Settings(settings) => self.policy.settings = settings.clone(),
+                Write::Message(_) | Write::MessageState { .. } | Write::Block { .. } => {}
+            }
+        }
+        if let Input::Stream { session, event, .. } = input
+            && current
+        {
+            self.heard(*session, event);
+            if concludes(writes, *session) {
+                self.answered(*session, event);
+            }
+        }
+    }
+
+    fn changed(&mut self, change: &Change<'_>, clock: &Clock, report: &mut Report) {
+        self.legal(change.after);
+        self.claims(change, clock, report);
+        self.charges(change, clock.now(), report);
+        self.concludes(change, report);
+        self.shape(change, clock.at, report);
+    }
+
+    /// An act is about to be done.
+    pub(crate) fn act(&mut self, act: &Act, store: &Store, clock: &Clock, report: &mut Report) {
+        match act {
+            Act::Spawn { session, plan, .. } => self.spawns(*session, plan, store, clock.at, report),
+            Act::Write { session, line, .. } => self.writes(*session, line, store, report),
+            Act::Ask { question, .. } => self.asks(question, clock.now()),
+            Act::Emit(view) => {
+                self.touched.insert(view.row.id);
+                self.window.insert(view.row.id, (**view).clone());
+            }
+            Act::EmitGone(id) => {
+                self.touched.insert(*id);
+                self.window.remove(id);
+            }
+            Act::Badge(count) => self.badge = *count,
+            Act::Reply { reply, .. } => self.replied(reply.is_ok(), report),
+            Act::Log { session, text } => self.logged(*session, text, report),
+            Act::Control { .. }
+            | Act::Stop { .. }
+            | Act::EmitBlock { .. }
+            | Act::EmitDelta { .. }
+            | Act::EmitSettings(_)
+            | Act::Notify { .. }
+            | Act::Exit => {}
+        }
+    }
+
+    /// After a step: the rows it touched, and what holds for all of them together.
+    pub(crate) fn after(&mut self, state: &State, store: &Store, clock: &Clock, report: &mut Report) {
+        let touched = std::mem::take(&mut self.touched);
+        for id in &touched {
+            self.row(*id, state, store, clock, report);
+        }
+        if !touched.is_empty() {
+            self.counts(state, clock.now());
+        }
+    }
+
+    /// Once a virtual minute: every row.
+    pub(crate) fn every_row(
+        &mut self,
+        state: &State,
+        store: &Store,
+        clock: &Clock,
+        report: &mut Report,
+    ) {
+        let ids: Vec<SessionId> = store.listed().map(|row| row.id).collect();
+        for id in ids {
+            self.row(id, state, store, clock, report);
+            self.queue(id, state, store);
+            self.click_answered(id, clock.at);
+        }
+    }
+
+    /// The row as the reducer holds it, as the store has it and as the window shows it are one.
+    fn row(
+        &mut self,
+        id: SessionId,
+        state: &State,
+        store: &Store,
+        clock: &Clock,
+        report: &mut Report,
+    ) {
+        let (Some(view), Some(stored)) = (state.view(id), store.rows.get(&id)) else { return };
+        if view.row != *stored {
+            let text = format!("state {:?}\nstore {stored:?}", view.row);
+            self.fail("INV-44", text);
+        }
+        let shown = self.window.get(&id).map(|shown| &shown.row);
+        if !view.row.is_gone() && shown != Some(&view.row) {
+            self.fail("INV-26", format!("the window shows {shown:?}, the row is {:?}", view.row));
+        }
+        self.seen(&view, clock, report);
+    }
+}
+
+/// One committed change of a row.
+struct Change<'a> {
+    before: Option<&'a SessionRow>,
+    after: &'a SessionRow,
+    actor: Actor,
+    reason: &'a str,
+    input: &'a Input,
+    writes: &'a [Write],
+}
+
+/// Whether the writes close the session's open turn.
+fn concludes(writes: &[Write], session: SessionId) -> bool {
+    writes.iter().any(|write| match write {
+        Write::Row { before: Some(before), after, .. } => {
+            after.id == session && before.turn.is_some() && after.turn.is_none()
+        }
+        Write::Row { before: None, .. }
+        | Write::Message(_)
+        | Write::MessageState { .. }
+        | Write::Block { .. }
+        | Write::Settings(_) => false,
+    })
+}

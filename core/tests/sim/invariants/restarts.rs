@@ -1,0 +1,269 @@
+//! Restarts and who may begin them: invariants 1, 2, 3, 4, 8, 9 and 46 to 48 as far as they speak of
+//! restarts. Never changes anything but the oracle's books.
+
+use super::{Change, Claim, Oracle};
+use crate::clock::SECOND;
+use crate::report::Report;
+use crate::store::Store;
+use omniscio_core::id::SessionId;
+use omniscio_core::launch::LaunchPlan;
+use omniscio_core::session::{PendingAction, SessionRow, Status};
+use omniscio_core::stream::StreamEvent;
+use omniscio_core::supervisor::{Question, State};
+use omniscio_core::time::Now;
+use omniscio_core::verdict::Actor;
+
+impl Oracle {
+    /// Somebody enters `starting`: a claim on the session.
+    pub(super) fn claims(
+        &mut self,
+        change: &Change<'_>,
+        clock: &crate::clock::Clock,
+        report: &mut Report,
+    ) {
+        let id = change.after.id;
+        if change.reason == "conversation gone" {
+            report.hit("conversation gone");
+            self.book(id).again = true;
+        }
+        if change.after.status != Status::Starting {
+            return;
+        }
+        let actor = change.actor;
+        let restarts = match actor {
+            Actor::User | Actor::AbortedScan | Actor::RetryButton | Actor::CrashRecovery => true,
+            Actor::Stream
+            | Actor::TurnEnd
+            | Actor::Abort
+            | Actor::Launch
+            | Actor::StallWatchdog
+            | Actor::App => false,
+        };
+        if !restarts {
+            return;
+        }
+        if let Some(before) = change.before {
+            self.inv_04_allowed(actor, before, clock.now());
+            self.inv_46(actor, id);
+        }
+        let book = self.book(id);
+        book.claim = Some(Claim { actor, at: clock.at });
+        match actor {
+            Actor::RetryButton => self.inv_08_clicked(id),
+            Actor::User => {
+                let book = self.book(id);
+                if change.before.is_some_and(SessionRow::in_shape) {
+                    report.hit("a message takes a cut-off session over");
+                }
+                book.click = None;
+            }
+            Actor::AbortedScan
+            | Actor::CrashRecovery
+            | Actor::Stream
+            | Actor::TurnEnd
+            | Actor::Abort
+            | Actor::Launch
+            | Actor::StallWatchdog
+            | Actor::App => {}
+        }
+    }
+
+    /// INV-04: the actor is one that may touch the session in this state (contract section 6).
+    fn inv_04_allowed(&mut self, actor: Actor, before: &SessionRow, now: Now) {
+        let age = now.wall.since(before.status_changed_at);
+        let past_cap = !(-60_000..300_000).contains(&age);
+        let allowed = match actor {
+            Actor::AbortedScan => before.in_shape(),
+            Actor::RetryButton => match before.pending {
+                Some(PendingAction::ResponseAborted) => {
+                    past_cap || !self.policy.aborted_response_recovery() || before.delivered
+                }
+                Some(PendingAction::RecoveryFailed | PendingAction::ApiError) => true,
+                None => before.status == Status::Error,
+                Some(
+                    PendingAction::Question
+                    | PendingAction::PlanApproval
+                    | PendingAction::PermissionRequest
+                    | PendingAction::AuthRequired
+                    | PendingAction::Stopped
+                    | PendingAction::AppRestartSuspended
+                    | PendingAction::RateLimited,
+                ) => false,
+            },
+            Actor::CrashRecovery => matches!(before.status, Status::Starting | Status::Running),
+            Actor::User
+            | Actor::Stream
+            | Actor::TurnEnd
+            | Actor::Abort
+            | Actor::Launch
+            | Actor::StallWatchdog
+            | Actor::App => before.status != Status::Archived,
+        };
+        if !allowed {
+            let state = (before.status, before.pending);
+            self.fail("INV-04", format!("{actor:?} restarts a session in {state:?}"));
+        }
+    }
+
+    /// INV-46: with recovery off the scan restarts nothing.
+    fn inv_46(&mut self, actor: Actor, id: SessionId) {
+        if actor == Actor::AbortedScan && !self.policy.aborted_response_recovery() {
+            self.fail("INV-46", format!("the scan restarts {id} though recovery is off"));
+        }
+    }
+
+    /// A child is about to be started.
+    pub(super) fn spawns(
+        &mut self,
+        id: SessionId,
+        plan: &LaunchPlan,
+        store: &Store,
+        at: u64,
+        report: &mut Report,
+    ) {
+        let wanted = store.rows.get(&id).and_then(|row| row.cli_session_wanted);
+        if wanted != Some(plan.conversation.id()) {
+            self.fail("INV-44", format!("a child of {id} is started before its id is stored"));
+        }
+        let book = self.book(id);
+        let Some(claim) = book.claim.take() else {
+            if !std::mem::take(&mut book.again) {
+                self.fail("INV-04", format!("a child of {id} is started and nobody restarted it"));
+            }
+            return;
+        };
+        book.again = false;
+        if claim.actor == Actor::User {
+            return;
+        }
+        let last = book.restarted.replace(claim.at);
+        book.replay_due = true;
+        report.hit(&format!("restart {}", claim.actor.as_str()));
+        if claim.actor != Actor::RetryButton {
+            self.inv_01(id, claim, last);
+        }
+    }
+
+    /// INV-01: no automatic restart within 90 s of the one before, across restarts of the app too. A
+    /// wall clock that was set while no app ran cannot be seen through, and is left out.
+    fn inv_01(&mut self, id: SessionId, claim: Claim, last: Option<u64>) {
+        let Some(last) = last else { return };
+        let blind = self.stepped_at >= last && self.booted_at >= last;
+        let age = claim.at - last;
+        if age < 90 * SECOND && !blind {
+            let actor = claim.actor.as_str();
+            self.fail("INV-01", format!("{actor} restarts {id} {age} ms after the last restart"));
+        }
+    }
+
+    /// INV-02: never two live children of a session. `others`: those that live beside the new one.
+    pub(crate) fn inv_02(&mut self, id: SessionId, others: usize) {
+        if others > 0 {
+            self.fail("INV-02", format!("{others} children of {id} live beside the new one"));
+        }
+    }
+
+    /// INV-03: the old child and its tools are gone before the new one says a word.
+    pub(crate) fn inv_03(&mut self, id: SessionId, others: usize) {
+        if others > 0 {
+            self.fail("INV-03", format!("{others} old processes of {id} live at the first byte"));
+        }
+    }
+
+    /// A click on Retry.
+    pub(super) fn click(&mut self, id: SessionId, state: &State, at: u64, report: &mut Report) {
+        let under_way = state
+            .view(id)
+            .is_some_and(|view| view.live.restart_under_way && view.row.turn.is_none());
+        if under_way {
+            report.hit("retry merged");
+            return;
+        }
+        self.retrying = Some(id);
+        self.book(id).click = Some(at);
+    }
+
+    pub(super) fn replied(&mut self, accepted: bool, report: &mut Report) {
+        let Some(id) = self.retrying.take() else { return };
+        if accepted {
+            report.hit("retry accepted");
+            let book = self.book(id);
+            book.charged = None;
+        } else {
+            report.hit("retry refused");
+            self.book(id).click = None;
+        }
+    }
+
+    /// INV-08, one half: a restart by Retry has a click of its own.
+    fn inv_08_clicked(&mut self, id: SessionId) {
+        if self.book(id).click.take().is_none() {
+            self.fail("INV-08", format!("Retry restarts {id} without a click of its own"));
+        }
+    }
+
+    /// INV-08, other half: an accepted click is answered within 30 s.
+    pub(super) fn click_answered(&mut self, id: SessionId, at: u64) {
+        let since = self.book(id).click;
+        if since.is_some_and(|since| at > since + 30 * SECOND) {
+            self.fail("INV-08", format!("an accepted click on Retry of {id} led to nothing"));
+        }
+    }
+
+    pub(super) fn logged(&mut self, id: Option<SessionId>, text: &str, report: &mut Report) {
+        for name in ["wait: Debounced", "wait: FolderMissing"] {
+            if text.contains(name) {
+                report.hit(name);
+            }
+        }
+        if text.contains("too late") || text.contains("was overtaken") {
+            report.hit("late answer ignored");
+        }
+        let Some(id) = id else { return };
+        if text.contains("one more start") {
+            report.hit("handshake: one more start");
+            self.book(id).again = true;
+        }
+        // the folder is gone, or the question found no answer: the click leads to no restart
+        if text.contains("folder missing") || text.contains("launch failed") {
+            self.book(id).click = None;
+        }
+    }
+
+    /// INV-09: a running turn that is not silent beyond its phase's limit is stopped by nobody but the
+    /// person. `healthy`: what the world knows of the child.
+    pub(crate) fn inv_09(&mut self, id: SessionId, healthy: bool, by_person: bool) {
+        if healthy && !by_person && !self.book(id).stop_asked {
+            self.fail("INV-09", format!("a healthy running turn of {id} was stopped"));
+        }
+    }
+
+    /// INV-64: whatever the cut of the bytes, the events are the same.
+    pub(crate) fn inv_64(&mut self, whole: &[StreamEvent], cut: &[StreamEvent]) {
+        if whole != cut {
+            self.fail("INV-64", format!("{whole:?} became {cut:?}"));
+        }
+    }
+
+    /// INV-48: the first scan is 30 s after the start; with recovery off there is none.
+    pub(super) fn asks(&mut self, question: &Question, now: Now) {
+        if *question != Question::Stamped {
+            return;
+        }
+        let age = now.mono.since(self.booted.mono);
+        if age < 30 * SECOND {
+            self.fail("INV-48", format!("a scan {age} ms after the start"));
+        }
+        if !self.policy.aborted_response_recovery() {
+            self.fail("INV-46", "a scan though recovery is off");
+        }
+    }
+
+    /// The wall clock was set.
+    pub(crate) fn stepped(&mut self, before: Now, after: Now, state: Option<&State>, at: u64) {
+        self.stepped_at = at;
+        if after.wall < before.wall && let Some(state) = state {
+            self.inv_36(before, after, state);
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! What the machine and other hands do to a world: folders and transcripts that go, clocks that are set,
+//! sleep, deaths of the app and of children. And, once a minute, a look at everything.
+
+use crate::clock::{MINUTE, SECOND};
+use crate::faults::{self, Blow};
+use crate::scripts::Phase;
+use crate::world::{Event, World};
+use omniscio_core::id::SessionId;
+use omniscio_core::session::{PendingAction, Status};
+use omniscio_core::supervisor::{Command, Input};
+
+impl World {
+    pub(crate) fn machine(&mut self) {
+        if self.faults.machine_ms == 0 {
+            return;
+        }
+        let mean = self.faults.machine_ms;
+        let next = self.dice.between(mean / 10, mean * 2);
+        self.after(next, Event::Machine);
+        let blow = faults::blow(&mut self.dice);
+        self.note(format!("{blow:?}"));
+        match blow {
+            Blow::FolderVanishes => {
+                let folders = ["/home/a/project", "/home/a/other"];
+                let folder = self.dice.pick(&folders).unwrap_or_default().to_string();
+                let back = self.dice.weighted(&[(3, 90 * SECOND), (3, 12 * MINUTE), (1, 90 * MINUTE)]);
+                self.gone_folders.insert(folder.clone());
+                self.after(back, Event::FolderBack(folder));
+            }
+            Blow::TranscriptDeleted => {
+                let ids: Vec<_> = self.files.keys().copied().collect();
+                if let Some(id) = self.dice.pick(&ids) {
+                    self.files.remove(&id);
+                }
+            }
+            Blow::ClockStep(by) => {
+                let name = if by > 0 { "clock step forward" } else { "clock step back" };
+                self.report.hit(name);
+                self.step_clock(by);
+            }
+            Blow::Slew(by) => self.step_clock(by),
+            Blow::Sleep(millis) => self.sleep(millis),
+            Blow::Kill => self.kill_app(),
+            Blow::MachineRestart => {
+                self.report.hit("machine restart");
+                self.kill_app();
+                self.debris.clear();
+                self.clock.reboot(20 * SECOND);
+            }
+            Blow::Panic => self.rebuild(),
+            Blow::Quit => self.say(Command::Quit),
+            Blow::TurnByItself => self.turn_by_itself(),
+            Blow::Hand => self.outside_hand(),
+            Blow::ChildKilled => self.child_killed(),
+        }
+    }
+
+    fn step_clock(&mut self, by: i64) {
+        let before = self.clock.now();
+        self.clock.step(by);
+        let after = self.clock.now();
+        self.oracle.stepped(before, after, self.state.as_ref(), self.clock.at);
+    }
+
+    fn sleep(&mut self, millis: u64) {
+        self.report.hit("machine slept");
+        self.sleep_through(millis);
+        self.slept_at = self.clock.at;
+        self.feed(Input::Slept { millis });
+    }
+
+    fn kill_app(&mut self) {
+        if self.state.is_some() {
+            let until = self.dice.weighted(&[(5, 3 * SECOND), (3, 50 * SECOND), (1, 40 * MINUTE)]);
+            self.die(until);
+            // an outside hand may stamp a finished row while no app runs (the triage script)
+            if self.dice.chance(300) {
+                self.stamp_finished();
+            }
+        }
+    }
+
+    /// A rule panicked: the state is built anew, the children live on and are handed over.
+    fn rebuild(&mut self) {
+        if self.state.is_some() {
+            self.report.hit("state rebuilt after a panic");
+            self.boot(false);
+        }
+    }
+
+    fn turn_by_itself(&mut self) {
+        let trouble = self.faults.of_turn(&mut self.dice);
+        let keys: Vec<u64> = self.children.keys().copied().collect();
+        let Some(key) = self.dice.pick(&keys) else { return };
+        if let Some(child) = self.children.get_mut(&key)
+            && child.wake_up(&mut self.dice, trouble)
+        {
+            self.schedule(key);
+        }
+    }
+
+    /// A second writer changes a row under the app's feet.
+    fn outside_hand(&mut self) {
+        if !self.dice.chance(self.faults.hand) {
+            return;
+        }
+        let rows: Vec<SessionId> = self.store.listed().map(|row| row.id).collect();
+        let Some(id) = self.dice.pick(&rows) else { return };
+        let Some(row) = self.store.rows.get_mut(&id) else { return };
+        if (row.status, row.pending) == (Status::NeedsYou, None) {
+            row.status = Status::Ended;
+            row.intent_running = false;
+            let row = row.clone();
+            self.oracle.overwritten(&row, self.clock.at);
+        }
+    }
+
+    fn stamp_finished(&mut self) {
+        let finished = self.store.rows.values_mut().find(|row| {
+            (row.status, row.pending) == (Status::NeedsYou, None) && row.delivered
+        });
+        if let Some(row) = finished {
+            row.pending = Some(PendingAction::ResponseAborted);
+            let row = row.clone();
+            self.oracle.overwritten(&row, self.clock.at);
+        }
+    }
+
+    fn child_killed(&mut self) {
+        let alive = self.children.iter().filter(|(_, child)| child.alive && !child.stopping);
+        let keys: Vec<u64> = alive.map(|(key, _)| *key).collect();
+        let Some(key) = self.dice.pick(&keys) else { return };
+        let Some(child) = self.children.get_mut(&key) else { return };
+        child.alive = false;
+        child.eof = true;
+        self.after(30, Event::PipeEnd(key));
+        self.after(60, Event::Gone { child: key, code: 137 });
+    }
+
+    /// Whether the input is of a child that nobody stops.
+    pub(crate) fn is_current(&self, input: &Input) -> bool {
+        let Input::Stream { session, launch, .. } = input else { return true };
+        let key = self.by_launch.get(&(*session, *launch));
+        key.and_then(|key| self.children.get(key)).is_some_and(|child| !child.stopping)
+    }
+
+    /// What INV-09 must know of a child that is about to be stopped.
+    pub(crate) fn watch_stop(&mut self, key: u64) {
+        let at = self.clock.at;
+        let Some(child) = self.children.get(&key) else { return };
+        let row = self.store.rows.get(&child.session);
+        let gone = row.is_none_or(|row| row.is_gone() || row.status == Status::Ended);
+        let silent = at.saturating_sub(child.heard_at.max(self.slept_at));
+        let in_time = phase_limit(child.phase).is_none_or(|limit| silent < limit);
+        let healthy = child.alive && child.busy && !child.eof && !child.stopping && in_time;
+        let session = child.session;
+        self.oracle.inv_09(session, healthy && self.oracle.is_open(session), gone);
+    }
+
+    /// Once a virtual minute: every row, and every turn that is silent for too long (INV-53).
+    pub(crate) fn minute(&mut self) {
+        self.after(MINUTE, Event::Minute);
+        let Some(state) = &self.state else { return };
+        self.oracle.every_row(state, &self.store, &self.clock, &mut self.report);
+        let at = self.clock.at;
+        let hung: Vec<SessionId> = self
+            .children
+            .values()
+            .filter(|child| {
+                let silent = at.saturating_sub(child.heard_at.max(self.slept_at));
+                let limit = phase_limit(child.phase).unwrap_or(u64::MAX - MINUTE);
+                child.busy && !child.stopping && child.heard_at > 0 && silent > limit + MINUTE
+            })
+            .map(|child| child.session)
+            .collect();
+        for session in hung {
+            self.oracle.inv_53(session);
+        }
+    }
+}
+
+/// How long a turn may be silent in this phase, by the contract.
+fn phase_limit(phase: Phase) -> Option<u64> {
+    match phase {
+        Phase::Start => Some(2 * MINUTE),
+        Phase::Open => Some(3 * MINUTE),
+        Phase::Between => Some(10 * MINUTE),
+        Phase::Retry(delay) => Some(delay + 30 * SECOND),
+        Phase::Free => None,
+    }
+}

@@ -1,0 +1,208 @@
+//! The person of a world: creates sessions, writes, waits, clicks what is shown, changes their mind.
+
+use crate::clock::{MINUTE, SECOND};
+use crate::world::{Event, World};
+use omniscio_core::attention::{Pill, attention};
+use omniscio_core::card::{CardKind, CardReply};
+use omniscio_core::id::SessionId;
+use omniscio_core::ipc::RowView;
+use omniscio_core::session::Status;
+use omniscio_core::settings::SettingChange;
+use omniscio_core::supervisor::{Command, Input, ReplyTo};
+
+const SESSIONS_MAX: usize = 6;
+const FOLDERS: [&str; 3] = ["/home/a/project", "/home/a/other", "/srv/third"];
+
+#[derive(Clone, Copy)]
+enum Deed {
+    Create,
+    Send,
+    SendNow,
+    LocalCommand,
+    Unqueue,
+    Stop,
+    Pill,
+    Retry,
+    Continue,
+    Card,
+    End,
+    Archive,
+    Unarchive,
+    Delete,
+    Rename,
+    MarkRead,
+    Toggle,
+    PlainSpeak,
+    SwitchModel,
+    Look,
+    Explain,
+}
+
+const DEEDS: [(u64, Deed); 21] = [
+    (6, Deed::Create),
+    (30, Deed::Send),
+    (4, Deed::SendNow),
+    (3, Deed::LocalCommand),
+    (3, Deed::Unqueue),
+    (6, Deed::Stop),
+    (25, Deed::Pill),
+    (3, Deed::Retry),
+    (2, Deed::Continue),
+    (25, Deed::Card),
+    (1, Deed::End),
+    (2, Deed::Archive),
+    (3, Deed::Unarchive),
+    (1, Deed::Delete),
+    (1, Deed::Rename),
+    (2, Deed::MarkRead),
+    (3, Deed::Toggle),
+    (1, Deed::PlainSpeak),
+    (1, Deed::SwitchModel),
+    (5, Deed::Look),
+    (2, Deed::Explain),
+];
+
+impl World {
+    /// The person does something, and something else later.
+    pub(crate) fn person(&mut self) {
+        if self.faults.person_ms == 0 {
+            return;
+        }
+        let mean = self.faults.person_ms;
+        let next = self.dice.between(mean / 10, mean * 2);
+        self.after(next, Event::Person);
+        let views: Vec<RowView> =
+            self.state.as_ref().map(|state| state.views().collect()).unwrap_or_default();
+        let deed = if views.is_empty() { Deed::Create } else { self.dice.weighted(&DEEDS) };
+        let Some(command) = self.command(deed, &views) else { return };
+        let again = self.dice.chance(80);
+        self.say(command.clone());
+        if again {
+            self.say(command);
+        }
+    }
+
+    pub(crate) fn say(&mut self, command: Command) {
+        self.replies += 1;
+        let reply = ReplyTo(self.replies);
+        self.feed(Input::Command { reply, command });
+    }
+
+    fn command(&mut self, deed: Deed, views: &[RowView]) -> Option<Command> {
+        let ids: Vec<SessionId> = views.iter().map(|view| view.row.id).collect();
+        let any = self.dice.pick(&ids);
+        let text = format!("message {}", self.dice.raw() % 100_000);
+        Some(match deed {
+            Deed::Create => return self.create(views.len(), text),
+            Deed::Send => Command::Send { session: any?, text, now: false },
+            Deed::SendNow => Command::Send { session: any?, text, now: true },
+            Deed::LocalCommand => Command::Send { session: any?, text: "/cost".into(), now: false },
+            Deed::Unqueue => {
+                let view = views.iter().find(|view| !view.live.queue.is_empty())?;
+                let message = view.live.queue.first()?.id;
+                Command::Unqueue { session: view.row.id, message }
+            }
+            Deed::Stop => {
+                let open = views.iter().filter(|view| view.row.turn.is_some());
+                let open: Vec<SessionId> = open.map(|view| view.row.id).collect();
+                Command::Stop { session: self.dice.pick(&open).or(any)? }
+            }
+            Deed::Pill => return self.pill(views),
+            Deed::Retry => Command::Retry { session: any? },
+            Deed::Continue => Command::Continue { session: any? },
+            Deed::Card => return self.card(views),
+            Deed::End => Command::End { session: any? },
+            Deed::Archive => Command::Archive { session: any? },
+            Deed::Unarchive => {
+                let away = self.store.listed().find(|row| row.status == Status::Archived)?;
+                Command::Unarchive { session: away.id }
+            }
+            Deed::Delete => Command::Delete { session: any? },
+            Deed::Rename => Command::Rename { session: any?, title: text },
+            Deed::MarkRead => Command::MarkRead { session: any?, read: self.dice.chance(700) },
+            Deed::Toggle => {
+                let on = self.dice.chance(600);
+                Command::SetSetting { change: SettingChange::AbortedResponseRecoveryEnabled(on) }
+            }
+            Deed::PlainSpeak => {
+                let on = self.dice.chance(500);
+                Command::SetSetting { change: SettingChange::PlainSpeakEnabled(on) }
+            }
+            Deed::SwitchModel if views.len() < SESSIONS_MAX => {
+                Command::SwitchModel { session: any?, model: Some("other".into()) }
+            }
+            Deed::SwitchModel => return None,
+            Deed::Look => {
+                let open = any.filter(|_| self.dice.chance(700));
+                let focused = self.dice.chance(500);
+                self.feed(Input::Window { focused, open });
+                return None;
+            }
+            Deed::Explain => Command::Explain { session: any? },
+        })
+    }
+
+    fn create(&mut self, listed: usize, text: String) -> Option<Command> {
+        if listed >= SESSIONS_MAX {
+            return None;
+        }
+        Some(Command::Create {
+            folder: self.dice.pick(&FOLDERS)?.into(),
+            text,
+            model: None,
+            permission_mode: None,
+            account: None,
+            user_settings_only: false,
+        })
+    }
+
+    /// Presses what a row offers.
+    fn pill(&mut self, views: &[RowView]) -> Option<Command> {
+        let limits = omniscio_core::limits::Limits::default();
+        let policy = self.oracle.policy.clone();
+        let now = self.clock.now();
+        let shown: Vec<(SessionId, Pill)> = views
+            .iter()
+            .filter_map(|view| Some((view.row.id, attention(view, &policy, &limits, now).pill?)))
+            .collect();
+        let (session, pill) = self.dice.pick(&shown)?;
+        Some(match pill {
+            Pill::Retry => Command::Retry { session },
+            Pill::Continue => Command::Continue { session },
+        })
+    }
+
+    fn card(&mut self, views: &[RowView]) -> Option<Command> {
+        let open: Vec<&RowView> = views.iter().filter(|view| view.row.card.is_some()).collect();
+        let view = self.dice.pick(&open)?;
+        let card = view.row.card.as_ref()?;
+        let yes = self.dice.chance(700);
+        let reply = match (card.kind, yes) {
+            (CardKind::Permission, true) => CardReply::Allow,
+            (CardKind::Permission | CardKind::Question, false) => CardReply::Deny { message: None },
+            (CardKind::Question, true) => CardReply::Answers { answers: [].into() },
+            (CardKind::Plan, true) => CardReply::ApprovePlan { ask_each_edit: true },
+            (CardKind::Plan, false) => CardReply::KeepPlanning { message: None },
+        };
+        Some(Command::ReplyCard { session: view.row.id, request: card.request.clone(), reply })
+    }
+
+    /// Nothing goes wrong from here on; what was switched off is switched on again.
+    pub(crate) fn calm_down(&mut self) {
+        self.note("from here on nothing goes wrong");
+        self.faults = crate::faults::Faults::none();
+        self.gone_folders.clear();
+        self.switches.aborted_response_recovery = false;
+        if self.state.is_some() {
+            let change = SettingChange::AbortedResponseRecoveryEnabled(true);
+            self.say(Command::SetSetting { change });
+        } else {
+            self.store.settings.aborted_response_recovery_enabled = true;
+        }
+        if self.oracle.policy.switches.aborted_response_recovery {
+            // a switch of the environment is read at a start
+            self.die(SECOND);
+        }
+        self.after(5 * MINUTE, Event::Person);
+    }
+}

@@ -1,0 +1,101 @@
+//! What a run reached: how often each rule fired. A rule that never fired proves nothing.
+
+use std::collections::BTreeMap;
+
+/// Counts by name.
+#[derive(Default)]
+pub(crate) struct Report(BTreeMap<String, u64>);
+
+/// What an ordinary run must reach at least once.
+pub(crate) const MUST_REACH: &[&str] = &[
+    "stamp process_exit",
+    "stamp stream_end",
+    "stamp stall_timeout",
+    "stamp startup_ceiling",
+    "stamp api_failure",
+    "stamp foreign_interrupt",
+    "stamp empty_turn",
+    "stamp write_failed",
+    "stamp while recovery is off",
+    "replay a: again under its own uuid",
+    "replay b: fresh under a new uuid",
+    "replay c: the sentence",
+    "replay d: hand-over",
+    "restart response-aborted",
+    "restart retry-button",
+    "restart crash-resume",
+    "a new day starts the budget over",
+    "promotion daily_cap",
+    "terminal known_terminal:billing",
+    "pending auth_required",
+    "pending api_error",
+    "pending rate_limited",
+    "status stalled",
+    "wait: Debounced",
+    "wait: FolderMissing",
+    "marker cleared: delivered",
+    "conversation gone",
+    "handshake: one more start",
+    "launch failed",
+    "card asked",
+    "card kept over a dead child",
+    "card kept over an app restart",
+    "card answered",
+    "retry accepted",
+    "retry merged",
+    "retry refused",
+    "stop escalated",
+    "stopped by the person",
+    "queue held, then sent",
+    "a message takes a cut-off session over",
+    "answer delivered after a replay",
+    "answer after the cap",
+    "hidden until recovered",
+    "surfaced past the cap",
+    "turn by itself",
+    "late answer ignored",
+    "failed answer",
+    "stop report lost",
+    "leftovers swept",
+    "stale event",
+    "app crash before the commit",
+    "app crash before the acts",
+    "app crash between acts",
+    "app quit",
+    "state rebuilt after a panic",
+    "machine restart",
+    "clock step forward",
+    "clock step back",
+    "machine slept",
+    "summer time change",
+    "local command",
+    "commit refused",
+];
+
+impl Report {
+    pub(crate) fn hit(&mut self, name: &str) {
+        match self.0.get_mut(name) {
+            Some(count) => *count += 1,
+            None => {
+                self.0.insert(name.to_string(), 1);
+            }
+        }
+    }
+
+    pub(crate) fn add(&mut self, other: &Report) {
+        for (name, count) in &other.0 {
+            *self.0.entry(name.clone()).or_default() += count;
+        }
+    }
+
+    /// What should have been reached and was not.
+    pub(crate) fn missing(&self) -> Vec<&'static str> {
+        MUST_REACH.iter().copied().filter(|name| !self.0.contains_key(*name)).collect()
+    }
+
+    pub(crate) fn print(&self) {
+        for (name, count) in &self.0 {
+            println!("{count:>9}  {name}");
+        }
+    }
+}

@@ -1,0 +1,395 @@
+//! A world: the store, the clock, the children, the person and the machine around one reducer. It jumps
+//! from event to event; every input is one step, and after every step the oracle looks.
+//!
+//! It decides nothing about sessions: that is what is under test.
+
+use crate::bugs::Bug;
+use crate::cli::{Child, Files};
+use crate::clock::{Clock, MINUTE, SECOND};
+use crate::dice::Dice;
+use crate::faults::Faults;
+use crate::invariants::{Broken, Oracle};
+use crate::report::Report;
+use crate::scripts::Phase;
+use crate::store::Store;
+use omniscio_core::id::SessionId;
+use omniscio_core::ipc::AccountView;
+use omniscio_core::settings::{KillSwitches, Policy};
+use omniscio_core::supervisor::{Act, Boot, Input, LaunchId, State, Step, step};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::rc::Rc;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// How many inputs are kept to be printed.
+const TRACE: usize = 60;
+
+/// Something that will happen.
+pub(crate) enum Event {
+    Input(Box<Input>),
+    Answer { questions: u64, input: Box<Input> },
+    Born(u64),
+    Unborn { child: u64, errno: i32 },
+    Beat { child: u64, serial: u64 },
+    Pipe { child: u64, bytes: Vec<u8>, phase: Phase },
+    Stderr(u64),
+    PipeEnd(u64),
+    Gone { child: u64, code: i32 },
+    Kill(u64),
+    Swept(u64),
+    Start,
+    Person,
+    Machine,
+    Minute,
+    FolderBack(String),
+}
+
+/// One line of the story.
+enum Told {
+    Text(String),
+    Input(Rc<Input>),
+}
+
+/// Where in a step the app dies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Death {
+    BeforeCommit,
+    BeforeActs,
+    BetweenActs,
+}
+
+pub(crate) struct World {
+    pub(crate) seed: u64,
+    pub(crate) dice: Dice,
+    pub(crate) clock: Clock,
+    pub(crate) store: Store,
+    /// `None` while the app is not running.
+    pub(crate) state: Option<State>,
+    events: BTreeMap<(u64, u64), (u64, Event)>,
+    events_seen: u64,
+    pub(crate) children: BTreeMap<u64, Child>,
+    pub(crate) by_launch: BTreeMap<(SessionId, LaunchId), u64>,
+    pub(crate) children_made: u64,
+    /// Tools that outlived an app, until the next start sweeps them.
+    pub(crate) debris: BTreeMap<SessionId, u32>,
+    pub(crate) files: Files,
+    pub(crate) gone_folders: BTreeSet<String>,
+    pub(crate) faults: Faults,
+    pub(crate) oracle: Oracle,
+    pub(crate) report: Report,
+    pub(crate) bug: Option<Bug>,
+    pub(crate) switches: KillSwitches,
+    /// Which start of the app this is.
+    run: u64,
+    /// Answers to questions of an earlier state are not delivered.
+    pub(crate) questions: u64,
+    trace: VecDeque<(u64, Told)>,
+    wakes: (u64, u32),
+    pub(crate) replies: u64,
+    pub(crate) slept_at: u64,
+    pub(crate) steps: u64,
+}
+
+impl World {
+    pub(crate) fn new(seed: u64, bug: Option<Bug>) -> World {
+        let mut dice = Dice::new(seed);
+        let clock = Clock::new(dice.chance(500), dice.between(1, 40));
+        let faults = Faults::random(&mut dice);
+        let mut switches = KillSwitches::default();
+        switches.thinking_only_endturn_recovery = dice.chance(50);
+        switches.aborted_response_recovery = dice.chance(50);
+        let mut world = World {
+            seed,
+            dice,
+            clock,
+            store: Store::default(),
+            state: None,
+            events: BTreeMap::new(),
+            events_seen: 0,
+            children: BTreeMap::new(),
+            by_launch: BTreeMap::new(),
+            children_made: 0,
+            debris: BTreeMap::new(),
+            files: Files::new(),
+            gone_folders: BTreeSet::new(),
+            faults,
+            oracle: Oracle::new(),
+            report: Report::default(),
+            bug,
+            switches,
+            run: 0,
+            questions: 0,
+            trace: VecDeque::new(),
+            wakes: (0, 0),
+            replies: 0,
+            slept_at: 0,
+            steps: 0,
+        };
+        world.after(0, Event::Start);
+        world.after(SECOND, Event::Person);
+        world.after(MINUTE, Event::Machine);
+        world.after(MINUTE, Event::Minute);
+        world
+    }
+
+    /// Runs for so long in bad weather, then until everything has settled.
+    pub(crate) fn live(&mut self, millis: u64) -> Result<(), Broken> {
+        let end = self.clock.at + millis;
+        self.run_until(end);
+        self.calm_down();
+        let end = self.clock.at + 75 * MINUTE;
+        self.run_until(end);
+        self.check_settled();
+        self.oracle.broken.clone().map_or(Ok(()), Err)
+    }
+
+    fn check_settled(&mut self) {
+        let rows: Vec<_> = self.store.listed().cloned().collect();
+        for row in rows {
+            self.oracle.settled(&row);
+            self.oracle.no_message_is_lost(&row, &self.store);
+        }
+    }
+
+    fn run_until(&mut self, end: u64) {
+        while self.oracle.broken.is_none() {
+            let event = self.events.first_key_value().map(|((at, _), _)| *at);
+            let now = self.clock.now();
+            let wake = self.state.as_ref().and_then(|state| state.next_wakeup(now));
+            let wake = wake.map(|(at, _)| self.clock.true_at(at).max(self.clock.at));
+            let next = match (event, wake) {
+                (Some(event), Some(wake)) => event.min(wake),
+                (Some(at), None) | (None, Some(at)) => at,
+                (None, None) => return,
+            };
+            if next > end {
+                self.clock.at = self.clock.at.max(end);
+                return;
+            }
+            self.pass_to(next);
+            if event == Some(next) {
+                if let Some((_, (run, event))) = self.events.pop_first() {
+                    self.happen(run, event);
+                }
+            } else {
+                self.wake();
+            }
+        }
+    }
+
+    fn pass_to(&mut self, at: u64) {
+        let before = self.clock.summer();
+        self.clock.at = self.clock.at.max(at);
+        if self.clock.summer() != before {
+            self.report.hit("summer time change");
+        }
+    }
+
+    fn wake(&mut self) {
+        let at = self.clock.at;
+        self.wakes = if self.wakes.0 == at { (at, self.wakes.1 + 1) } else { (at, 1) };
+        if self.wakes.1 > 100 {
+            let why = self.state.as_ref().and_then(|state| state.next_wakeup(self.clock.now()));
+            self.oracle.fail("spin", format!("woken a hundred times in one millisecond: {why:?}"));
+        }
+        self.feed(Input::Wake);
+    }
+
+    /// Something happens in so many milliseconds.
+    pub(crate) fn after(&mut self, millis: u64, event: Event) {
+        self.events_seen += 1;
+        let at = self.clock.at + millis;
+        self.events.insert((at, self.events_seen), (self.run, event));
+    }
+
+    pub(crate) fn note(&mut self, text: impl Into<String>) {
+        self.tell(Told::Text(text.into()));
+    }
+
+    fn tell(&mut self, told: Told) {
+        if self.trace.len() >= TRACE {
+            self.trace.pop_front();
+        }
+        self.trace.push_back((self.clock.at, told));
+    }
+
+    /// What is printed when an invariant does not hold.
+    pub(crate) fn story(&self, broken: &Broken) -> String {
+        let mut text = format!("seed {}: {} does not hold: {}\n", self.seed, broken.name, broken.text);
+        for (at, what) in &self.trace {
+            let what = match what {
+                Told::Text(text) => text.clone(),
+                Told::Input(input) => told(input),
+            };
+            text.push_str(&format!("  {:>12.3} s  {what}\n", *at as f64 / 1000.0));
+        }
+        text.push_str(&format!("replay it with OMNISCIO_SIM_SEED={}\n", self.seed));
+        text
+    }
+
+    fn happen(&mut self, run: u64, event: Event) {
+        match event {
+            Event::Input(input) if run == self.run => self.feed(*input),
+            Event::Answer { questions, input } if run == self.run && questions == self.questions => {
+                self.feed(*input);
+            }
+            Event::Input(_) | Event::Answer { .. } => {}
+            Event::Start => self.start(),
+            Event::Person => self.person(),
+            Event::Machine => self.machine(),
+            Event::Minute => self.minute(),
+            Event::FolderBack(folder) => {
+                self.gone_folders.remove(&folder);
+            }
+            Event::Born(child) => self.born(child),
+            Event::Unborn { child, errno } => self.unborn(child, errno),
+            Event::Beat { child, serial } => self.beat(child, serial),
+            Event::Pipe { child, bytes, phase } => self.pipe(child, &bytes, phase),
+            Event::Stderr(child) => self.stderr(child),
+            Event::PipeEnd(child) => self.pipe_end(child),
+            Event::Gone { child, code } => self.gone(child, code),
+            Event::Kill(child) => self.kill(child),
+            Event::Swept(child) => self.swept(child),
+        }
+    }
+
+    /// The app starts: what the one before left behind is swept, the state is built from the rows.
+    fn start(&mut self) {
+        if self.state.is_some() {
+            return;
+        }
+        self.debris.clear();
+        self.boot(true);
+    }
+
+    pub(crate) fn boot(&mut self, first: bool) {
+        self.questions += 1;
+        let limits = Bug::limits(self.bug);
+        self.state = Some(State::new(limits));
+        let live: Vec<_> = self.by_launch.keys().copied().filter(|_| !first).collect();
+        let rows = self.store.listed().cloned().map(|row| Bug::stored(self.bug, row)).collect();
+        let queues = self.store.listed().map(|row| (row.id, self.store.queue(row.id))).collect();
+        let boot = Boot {
+            seed: self.dice.raw(),
+            first,
+            rows,
+            queues,
+            block_counts: self.store.blocks.iter().map(|(id, count)| (*id, *count)).collect(),
+            live,
+            settings: self.store.settings.clone(),
+            switches: self.switches,
+            accounts: vec![AccountView {
+                id: "default".into(),
+                label: "Default".into(),
+                api_key: self.dice.chance(300),
+            }],
+        };
+        let policy = Policy { settings: boot.settings.clone(), switches: boot.switches };
+        self.oracle.booted(&self.store, &self.clock, policy);
+        self.feed(Input::Boot(Box::new(boot)));
+    }
+
+    /// The app is gone; its children go with their terminal.
+    pub(crate) fn die(&mut self, until_start: u64) {
+        self.state = None;
+        self.run += 1;
+        for (_, child) in std::mem::take(&mut self.children) {
+            if child.alive {
+                *self.debris.entry(child.session).or_default() += child.leftovers;
+            }
+        }
+        self.by_launch.clear();
+        self.note("the app is gone");
+        self.after(until_start, Event::Start);
+    }
+
+    /// One input through the reducer: step, commit, acts, and a look at everything.
+    pub(crate) fn feed(&mut self, input: Input) {
+        let Some(mut state) = self.state.take() else { return };
+        self.steps += 1;
+        let input = Rc::new(input);
+        self.tell(Told::Input(Rc::clone(&input)));
+        let now = self.clock.now();
+        let current = self.is_current(&input);
+        self.oracle.before(&input, &state, &self.clock, &mut self.report);
+        let stepped = catch_unwind(AssertUnwindSafe(|| step(&mut state, (*input).clone(), now)));
+        let Ok(mut step) = stepped else {
+            self.oracle.fail("panic", "the reducer panicked");
+            return;
+        };
+        self.state = Some(state);
+        let tampered = Bug::tamper(self.bug, &mut step, &self.oracle.policy);
+        let death = self.death();
+        if self.bug == Some(Bug::ActBeforeSave) {
+            let acts = std::mem::take(&mut step.acts);
+            self.perform(acts, None);
+        }
+        if death == Some(Death::BeforeCommit) {
+            self.report.hit("app crash before the commit");
+            self.die_sometime();
+            return;
+        }
+        if let Err(session) = self.store.commit(&step.writes) {
+            self.refused(session);
+            return;
+        }
+        self.oracle.committed((&input, current), &step.writes, &self.clock, &mut self.report);
+        self.finish(step, death);
+        for session in tampered {
+            let row = self.store.rows.get(&session).cloned().map(Box::new);
+            self.feed(Input::CommitRefused { row, session });
+        }
+    }
+
+    fn finish(&mut self, step: Step, death: Option<Death>) {
+        if death == Some(Death::BeforeActs) {
+            self.report.hit("app crash before the acts");
+            self.die_sometime();
+            return;
+        }
+        let upto = (death == Some(Death::BetweenActs))
+            .then(|| self.dice.below(step.acts.len() as u64) as usize);
+        self.perform(step.acts, upto);
+        if upto.is_some() {
+            self.report.hit("app crash between acts");
+            self.die_sometime();
+            return;
+        }
+        if let Some(state) = &self.state {
+            self.oracle.after(state, &self.store, &self.clock, &mut self.report);
+        }
+    }
+
+    fn death(&mut self) -> Option<Death> {
+        let dies = self.dice.below(100_000) < self.faults.crashes;
+        dies.then(|| {
+            self.dice.weighted(&[
+                (1, Death::BeforeCommit),
+                (2, Death::BeforeActs),
+                (2, Death::BetweenActs),
+            ])
+        })
+    }
+
+    fn die_sometime(&mut self) {
+        let until = self.dice.weighted(&[(5, 2 * SECOND), (3, 40 * SECOND), (1, 20 * MINUTE)]);
+        self.die(until);
+    }
+
+    fn perform(&mut self, acts: Vec<Act>, upto: Option<usize>) {
+        for act in acts.into_iter().take(upto.unwrap_or(usize::MAX)) {
+            self.oracle.act(&act, &self.store, &self.clock, &mut self.report);
+            self.act(act);
+            if self.state.is_none() {
+                return;
+            }
+        }
+    }
+}
+
+/// An input in one line of the story.
+fn told(input: &Input) -> String {
+    match input {
+        Input::Boot(boot) => format!("Boot first: {}, {} rows", boot.first, boot.rows.len()),
+        other => format!("{other:?}").chars().take(260).collect(),
+    }
+}
