@@ -61,6 +61,7 @@ fn a_stream_dropped_on_every_try_is_replayed_and_answered() {
         bench.assert_never_twice("please answer this");
         assert_eq!(bench.bubbles(session), 1);
         // told once: that the answer is there
+        wait_until(TURN, "the notification", || bench.notified() > 0);
         assert_eq!(bench.notified(), 1);
     });
 }
