@@ -110,8 +110,6 @@ pub enum Icon {
     Archive,
     /// More.
     More,
-    /// Keyboard.
-    Keyboard,
     /// Settings.
     Gear,
     /// A folder.
@@ -164,9 +162,6 @@ fn symbol(icon: Icon) -> &'static str {
         }
         Icon::More => {
             r#"<g fill="currentColor" stroke="none"><circle cx="3.5" cy="8" r="1.1"/><circle cx="8" cy="8" r="1.1"/><circle cx="12.5" cy="8" r="1.1"/></g>"#
-        }
-        Icon::Keyboard => {
-            r#"<rect x="1.8" y="4" width="12.4" height="8.2" rx="1.4"/><path d="M4.3 6.8h.01M6.8 6.8h.01M9.3 6.8h.01M11.8 6.8h.01M5.3 9.5h5.4"/>"#
         }
         Icon::Gear => {
             r#"<circle cx="8" cy="8" r="2.1"/><path d="M8 1.8v2M8 12.2v2M1.8 8h2M12.2 8h2M3.6 3.6 5 5M11 11l1.4 1.4M12.4 3.6 11 5M5 11l-1.4 1.4"/>"#

@@ -7,6 +7,8 @@ mod app;
 mod bridge;
 mod cards;
 mod composer;
+#[cfg(test)]
+mod contrast;
 mod dialogs;
 mod dom;
 mod first_run;
