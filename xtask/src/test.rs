@@ -12,11 +12,12 @@ use crate::{display, setup, sh, ui};
 const LONG: &str = "OMNISCIO_TEST_LONG";
 
 /// The packages whose tests are the outer and inner rings.
-const TESTED: [&str; 5] = [
+const TESTED: [&str; 6] = [
     "test",
     "--locked",
     "--no-fail-fast",
     "--package=omniscio-core",
+    "--package=omniscio-ui",
     "--package=omniscio",
 ];
 
