@@ -92,11 +92,7 @@ pub fn plan(args: Args) -> Result<Plan> {
 fn rehearse(config: &mut Config) -> Result<()> {
     let own = env::current_exe().context("the app does not find its own program")?;
     let program = own.with_file_name(format!("{STAND_IN}{EXE_SUFFIX}"));
-    ensure!(
-        program.is_file(),
-        "the bundled stand-in is not at {}",
-        program.display()
-    );
+    ensure!(program.is_file(), "the bundled stand-in is not at {}", program.display());
     config.accounts = Some(vec![Account {
         id: DEFAULT.to_owned(),
         label: "Rehearsal".to_owned(),
@@ -104,10 +100,7 @@ fn rehearse(config: &mut Config) -> Result<()> {
         variables: Vec::new(),
         api_key: false,
     }]);
-    config.cli = Cli::Fixed {
-        program,
-        args: Vec::new(),
-    };
+    config.cli = Cli::Fixed { program, args: Vec::new() };
     config.limits = Limits::rehearsal();
     config.fake = true;
     Ok(())
@@ -178,10 +171,7 @@ mod tests {
     fn limits_are_changed_by_name_and_stay_sound() {
         let base = Limits::default();
         let ok = changed(&base, r#"{"scan_interval_ms":1000}"#).unwrap();
-        let wanted = Limits {
-            scan_interval_ms: 1_000,
-            ..base.clone()
-        };
+        let wanted = Limits { scan_interval_ms: 1_000, ..base.clone() };
         assert_eq!(ok, wanted);
         for bad in [
             "",

@@ -57,10 +57,7 @@ pub(super) fn link(text: &str) -> Result<Url, IpcError> {
     if text.len() > URL_MAX_BYTES || text.chars().any(char::is_control) {
         return Err(refused());
     }
-    Url::parse(text)
-        .ok()
-        .filter(|url| SCHEMES.contains(&url.scheme()))
-        .ok_or_else(refused)
+    Url::parse(text).ok().filter(|url| SCHEMES.contains(&url.scheme())).ok_or_else(refused)
 }
 
 /// Whether the window may go there: the app's own pages only.
@@ -78,10 +75,7 @@ pub(super) fn is_own_page(url: &Url) -> bool {
 }
 
 fn invalid(words: &str) -> IpcError {
-    IpcError {
-        code: IpcCode::Invalid,
-        message: words.to_string(),
-    }
+    IpcError { code: IpcCode::Invalid, message: words.to_string() }
 }
 
 #[cfg(test)]
@@ -90,11 +84,7 @@ mod tests {
 
     #[test]
     fn only_web_and_mail_links_go_out() {
-        for good in [
-            "https://example.org/a?b#c",
-            "http://x",
-            "mailto:a@example.org",
-        ] {
+        for good in ["https://example.org/a?b#c", "http://x", "mailto:a@example.org"] {
             assert!(link(good).is_ok(), "{good}");
         }
         for bad in [
@@ -106,11 +96,7 @@ mod tests {
             "vscode://x",
             "https://example.org/\nx",
         ] {
-            assert_eq!(
-                link(bad).map_err(|error| error.code),
-                Err(IpcCode::Invalid),
-                "{bad}"
-            );
+            assert_eq!(link(bad).map_err(|error| error.code), Err(IpcCode::Invalid), "{bad}");
         }
         assert!(link(&format!("https://x/{}", "y".repeat(URL_MAX_BYTES))).is_err());
     }

@@ -44,8 +44,7 @@ pub(crate) async fn session_retry_aborted_response(
     session: SessionId,
 ) -> Answer<Reply> {
     // rule: RT-12
-    desk.ask(move |handle| handle.command(Command::Retry { session }))
-        .await
+    desk.ask(move |handle| handle.command(Command::Retry { session })).await
 }
 
 /// The page of a conversation before block `before`, or its last one.
@@ -56,8 +55,7 @@ pub(crate) async fn transcript_page(
     before: Option<u64>,
     limit: u32,
 ) -> Answer<TranscriptPage> {
-    desk.ask(move |handle| handle.page(session, before, limit))
-        .await
+    desk.ask(move |handle| handle.page(session, before, limit)).await
 }
 
 /// The audit log of one session, or of all, newest first.
@@ -66,8 +64,7 @@ pub(crate) async fn audit(
     desk: State<'_, Desk>,
     session: Option<SessionId>,
 ) -> Answer<Vec<AuditLine>> {
-    desk.ask(move |handle| handle.audit(session, AUDIT_LINES))
-        .await
+    desk.ask(move |handle| handle.audit(session, AUDIT_LINES)).await
 }
 
 /// Whether a folder exists, and what it brings that runs by itself.
@@ -87,22 +84,13 @@ pub(crate) async fn folder_trust(desk: State<'_, Desk>, path: String, trusted: b
 /// Lets the person choose a folder; nothing when they do not.
 #[tauri::command]
 pub(crate) async fn choose_folder(app: AppHandle) -> Answer<Option<String>> {
-    choose(
-        &app,
-        "Choose a project folder",
-        FileDialogBuilder::blocking_pick_folder,
-    )
-    .await
+    choose(&app, "Choose a project folder", FileDialogBuilder::blocking_pick_folder).await
 }
 
 /// Lets the person choose the CLI's program, and uses it if it runs.
 #[tauri::command]
 pub(crate) async fn choose_cli(app: AppHandle, desk: State<'_, Desk>) -> Answer<CliState> {
-    let chosen = choose(
-        &app,
-        "Choose the claude program",
-        FileDialogBuilder::blocking_pick_file,
-    );
+    let chosen = choose(&app, "Choose the claude program", FileDialogBuilder::blocking_pick_file);
     match chosen.await? {
         Some(path) => desk.ask(move |handle| handle.set_cli(&path)).await,
         None => Ok(desk.ask(|handle| handle.snapshot()).await?.cli),
@@ -149,15 +137,13 @@ async fn choose(
     if let Some(window) = app.get_webview_window(MAIN) {
         dialog = dialog.set_parent(&window);
     }
-    let chosen = tauri::async_runtime::spawn_blocking(move || pick(dialog))
-        .await
-        .map_err(internal)?;
+    let chosen =
+        tauri::async_runtime::spawn_blocking(move || pick(dialog)).await.map_err(internal)?;
     let Some(chosen) = chosen else {
         return Ok(None);
     };
     let path = chosen.into_path().map_err(internal)?;
     // the rules and the page know text only
     let path = path.into_os_string().into_string();
-    path.map(Some)
-        .map_err(|_| internal("This name is not UTF-8: such a folder cannot be used."))
+    path.map(Some).map_err(|_| internal("This name is not UTF-8: such a folder cannot be used."))
 }

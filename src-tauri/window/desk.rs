@@ -54,15 +54,11 @@ impl Desk {
     pub(super) fn handle(&self) -> Result<Handle, IpcError> {
         let starting = |stage: &mut Stage| matches!(stage, Stage::Starting);
         let waited =
-            self.inner
-                .changed
-                .wait_timeout_while(lock(&self.inner.stage), START_WAIT, starting);
+            self.inner.changed.wait_timeout_while(lock(&self.inner.stage), START_WAIT, starting);
         match &*waited.unwrap_or_else(PoisonError::into_inner).0 {
             Stage::Ready(handle) => Ok(handle.clone()),
             Stage::Failed(error) => Err(error.clone()),
-            Stage::Starting => Err(internal(
-                "Omniscio is still starting. Try again in a moment.",
-            )),
+            Stage::Starting => Err(internal("Omniscio is still starting. Try again in a moment.")),
         }
     }
 
@@ -101,10 +97,7 @@ impl Desk {
 
 /// An error of the app itself.
 pub(super) fn internal(words: impl ToString) -> IpcError {
-    IpcError {
-        code: IpcCode::Internal,
-        message: words.to_string(),
-    }
+    IpcError { code: IpcCode::Internal, message: words.to_string() }
 }
 
 fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -84,17 +84,12 @@ mod tests {
             seq,
             text: "x".repeat(length),
         };
-        let batch: Vec<Event> = (0..200)
-            .map(|seq| text(seq, if seq == 100 { 20_000 } else { 50 }))
-            .collect();
+        let batch: Vec<Event> =
+            (0..200).map(|seq| text(seq, if seq == 100 { 20_000 } else { 50 })).collect();
         let messages = messages(&batch);
         let long = messages.iter().filter(|message| message.len() > 8_191);
         assert_eq!(long.count(), 1);
-        assert!(
-            messages.len() > 3 && messages.len() < 10,
-            "{}",
-            messages.len()
-        );
+        assert!(messages.len() > 3 && messages.len() < 10, "{}", messages.len());
         let read = messages
             .iter()
             .flat_map(|message| serde_json::from_str::<Vec<Event>>(message).unwrap());

@@ -35,19 +35,11 @@ pub fn run(plan: Plan) -> Result<()> {
     let app = tauri::Builder::default()
         // first, so that a second start ends before it does anything
         .plugin(first)
-        .plugin(
-            tauri_plugin_window_state::Builder::default()
-                .with_state_flags(place)
-                .build(),
-        )
+        .plugin(tauri_plugin_window_state::Builder::default().with_state_flags(place).build())
         .plugin(tauri_plugin_notification::init())
         .plugin(tauri_plugin_dialog::init())
         // links go through `open_external`, which looks at them first
-        .plugin(
-            tauri_plugin_opener::Builder::new()
-                .open_js_links_on_click(false)
-                .build(),
-        )
+        .plugin(tauri_plugin_opener::Builder::new().open_js_links_on_click(false).build())
         .manage(desk.clone())
         .invoke_handler(tauri::generate_handler![
             commands::snapshot,
@@ -93,11 +85,7 @@ fn open(app: &App) -> tauri::Result<WebviewWindow> {
 }
 
 fn on_event(app: &AppHandle, event: RunEvent) {
-    if let RunEvent::WindowEvent {
-        event: WindowEvent::CloseRequested { api, .. },
-        ..
-    } = &event
-    {
+    if let RunEvent::WindowEvent { event: WindowEvent::CloseRequested { api, .. }, .. } = &event {
         // rule: A-31
         api.prevent_close();
         if let Some(window) = app.get_webview_window(MAIN) {
@@ -105,10 +93,7 @@ fn on_event(app: &AppHandle, event: RunEvent) {
         }
     }
     // whoever asks without a code wants to quit; our own exits carry one
-    if let RunEvent::ExitRequested {
-        code: None, api, ..
-    } = &event
-    {
+    if let RunEvent::ExitRequested { code: None, api, .. } = &event {
         api.prevent_exit();
         quit::begin(app);
     }

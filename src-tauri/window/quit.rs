@@ -26,9 +26,8 @@ pub(super) fn begin(app: &AppHandle) {
     }
     let app = app.clone();
     let failsafe = app.clone();
-    let started = thread::Builder::new()
-        .name("quit".to_string())
-        .spawn(move || stop_children(&app));
+    let started =
+        thread::Builder::new().name("quit".to_string()).spawn(move || stop_children(&app));
     if let Err(error) = started {
         tracing::error!(%error, "the app ends without stopping its children");
         failsafe.exit(1);
@@ -55,11 +54,7 @@ fn stop_children(app: &AppHandle) {
 
 /// SIGTERM, SIGINT and SIGHUP mean Quit.
 pub(super) fn on_signals(app: &AppHandle) {
-    for kind in [
-        SignalKind::terminate(),
-        SignalKind::interrupt(),
-        SignalKind::hangup(),
-    ] {
+    for kind in [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()] {
         let app = app.clone();
         tauri::async_runtime::spawn(async move {
             match signal(kind) {

@@ -12,10 +12,7 @@ use tauri::AppHandle;
 pub(super) fn need_display() -> Result<()> {
     let there = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     ensure!(
-        !cfg!(target_os = "linux")
-            || ["DISPLAY", "WAYLAND_DISPLAY"]
-                .iter()
-                .any(|name| there(name)),
+        !cfg!(target_os = "linux") || ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| there(name)),
         "there is no display. Start it from a desktop, or from its sources by `cargo xtask run`, \
          which brings a virtual display up"
     );
@@ -25,25 +22,23 @@ pub(super) fn need_display() -> Result<()> {
 /// Starts it on a thread of its own; the desk gets its handle, or the reason why there is none.
 pub(super) fn supervisor(app: &AppHandle, desk: &Desk, config: Config) -> io::Result<()> {
     let (app, desk) = (app.clone(), desk.clone());
-    thread::Builder::new()
-        .name("start".to_string())
-        .spawn(move || {
-            let ears = Ears::new(app.clone(), desk.clone());
-            match Supervisor::start(config, ears) {
-                Ok(handle) => desk.ready(handle),
-                Err(error @ StartError::AlreadyRuns { .. }) => {
-                    // rule: A-31
-                    tracing::warn!(%error, "a second start ends");
-                    eprintln!("omniscio: {error}");
-                    app.exit(1);
-                }
-                Err(error) => {
-                    tracing::error!(%error, "the app does not start");
-                    eprintln!("omniscio: {error}");
-                    desk.failed(why(&error));
-                }
+    thread::Builder::new().name("start".to_string()).spawn(move || {
+        let ears = Ears::new(app.clone(), desk.clone());
+        match Supervisor::start(config, ears) {
+            Ok(handle) => desk.ready(handle),
+            Err(error @ StartError::AlreadyRuns { .. }) => {
+                // rule: A-31
+                tracing::warn!(%error, "a second start ends");
+                eprintln!("omniscio: {error}");
+                app.exit(1);
             }
-        })?;
+            Err(error) => {
+                tracing::error!(%error, "the app does not start");
+                eprintln!("omniscio: {error}");
+                desk.failed(why(&error));
+            }
+        }
+    })?;
     Ok(())
 }
 
@@ -54,8 +49,5 @@ fn why(error: &StartError) -> IpcError {
             IpcCode::Internal
         }
     };
-    IpcError {
-        code,
-        message: error.to_string(),
-    }
+    IpcError { code, message: error.to_string() }
 }

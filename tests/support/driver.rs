@@ -87,17 +87,12 @@ impl Window {
             thread::sleep(POLL);
         }
         let options = json!({ "webkitgtk:browserOptions": { "binary": app, "args": args } });
-        let Value::Object(capabilities) = options else {
-            unreachable!("an object")
-        };
+        let Value::Object(capabilities) = options else { unreachable!("an object") };
         let address = format!("http://127.0.0.1:{port}");
         let mut builder = ClientBuilder::new(HttpConnector::new());
         builder.capabilities(capabilities);
         let client = limited("the app's start", builder.connect(&address)).await;
-        Window {
-            client,
-            _processes: processes,
-        }
+        Window { client, _processes: processes }
     }
 
     /// Runs a script in the page; `return` gives its value.
@@ -110,9 +105,7 @@ impl Window {
         let script = "const [name, args, done] = arguments;
             window.__TAURI__.core.invoke(name, args)
                 .then((value) => done({ ok: value ?? null }), (error) => done({ error }));";
-        let call = self
-            .client
-            .execute_async(script, vec![json!(command), args.clone()]);
+        let call = self.client.execute_async(script, vec![json!(command), args.clone()]);
         let answer = limited(command, call).await;
         match answer.get("error") {
             Some(error) => Err(error.clone()),
@@ -144,8 +137,7 @@ impl Window {
     /// The element, once it is there.
     pub(crate) async fn find(&self, css: &str) -> Element {
         let script = format!("return document.querySelector({}) !== null", json!(css));
-        self.until(css, &script, |there| there.as_bool()?.then_some(()))
-            .await;
+        self.until(css, &script, |there| there.as_bool()?.then_some(())).await;
         limited(css, self.client.find(Locator::Css(css))).await
     }
 
@@ -191,16 +183,27 @@ impl Window {
         limited("a key", self.client.perform_actions(actions)).await;
     }
 
+    /// Presses keys that end the app: the driver may not live to answer.
+    pub(crate) async fn press_and_go(self, keys: &[char]) {
+        let mut actions = KeyActions::new("keyboard".to_string());
+        for &value in keys {
+            actions = actions.then(KeyAction::Down { value });
+        }
+        let pressed = tokio::time::timeout(CALL, self.client.perform_actions(actions)).await;
+        drop(pressed);
+    }
+
     /// The window's title.
     pub(crate) async fn title(&self) -> String {
         limited("the title", self.client.title()).await
     }
 
-    /// Writes a picture of the page as it is after two more frames.
+    /// Writes a picture of the page as it is after two more frames, in its own fonts.
     pub(crate) async fn picture(&self, file: &Path) {
         let frames = "const done = arguments[arguments.length - 1];
             document.activeElement?.blur?.();
-            requestAnimationFrame(() => requestAnimationFrame(() => done(true)));";
+            document.fonts.ready.then(() =>
+                requestAnimationFrame(() => requestAnimationFrame(() => done(true))));";
         limited("two frames", self.client.execute_async(frames, Vec::new())).await;
         let picture = limited("a picture", self.client.screenshot()).await;
         std::fs::write(file, picture).unwrap();

@@ -3,7 +3,7 @@
 use crate::display::Display;
 use crate::driver::{LONG, Window};
 use omniscio_core::limits::Limits;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -17,22 +17,20 @@ const STAND_IN: &str = env!("CARGO_BIN_EXE_omniscio-fake-claude");
 /// Folders of one test, and its display.
 pub(crate) struct Ground {
     pub(crate) display: Display,
+    /// The limits the app runs with.
+    pub(crate) limits: Limits,
     home: TempDir,
+    accounts: Vec<Value>,
 }
 
 impl Ground {
     pub(crate) fn new() -> Ground {
-        let home = tempfile::Builder::new()
-            .prefix("omniscio-window-")
-            .tempdir()
-            .unwrap();
+        let home = tempfile::Builder::new().prefix("omniscio-window-").tempdir().unwrap();
         let at = |name: &str| home.path().join(name);
-        for folder in ["data", "project", "claude", "run"] {
+        for folder in ["data", "project", "run"] {
             fs::create_dir(at(folder)).unwrap();
         }
         fs::set_permissions(at("run"), fs::Permissions::from_mode(0o700)).unwrap();
-        let account = json!([{ "id": "default", "label": "Test", "configDir": at("claude") }]);
-        fs::write(at("data/accounts.json"), account.to_string()).unwrap();
         // the stand-in itself, with its command lines kept for the tests
         let cli = format!(
             "#!/bin/sh\n[ \"$1\" = --version ] || printf '%s\\n' \"$*\" >> '{}'\nexec '{STAND_IN}' \"$@\"\n",
@@ -41,7 +39,22 @@ impl Ground {
         fs::write(at("cli"), cli).unwrap();
         fs::set_permissions(at("cli"), fs::Permissions::from_mode(0o755)).unwrap();
         let display = Display::start();
-        Ground { display, home }
+        let mut ground = Ground { display, limits: limits(), home, accounts: Vec::new() };
+        ground.account("default", &[]);
+        ground
+    }
+
+    /// An account for the app's next start. Its CLI does one line of the script per attempt; without a
+    /// line, what the message says.
+    pub(crate) fn account(&mut self, id: &str, script: &[&str]) {
+        let config = self.at(&format!("claude-{id}"));
+        fs::create_dir_all(&config).unwrap();
+        fs::write(config.join("fake-script"), script.join("\n")).unwrap();
+        self.accounts.retain(|known| known["id"] != id);
+        let account = json!({ "id": id, "label": id, "configDir": config });
+        self.accounts.push(account);
+        let all = Value::from(self.accounts.clone());
+        fs::write(self.at("data/accounts.json"), all.to_string()).unwrap();
     }
 
     pub(crate) fn at(&self, name: &str) -> PathBuf {
@@ -55,7 +68,7 @@ impl Ground {
     /// The app's whole environment: nothing of the machine's own reaches it.
     pub(crate) fn env(&self) -> Vec<(String, String)> {
         let home = |name: &str| self.at(name).display().to_string();
-        let limits = serde_json::to_string(&limits()).unwrap();
+        let limits = serde_json::to_string(&self.limits).unwrap();
         let path = std::env::var("PATH").unwrap();
         [
             ("PATH", path),
@@ -113,7 +126,7 @@ fn limits() -> Limits {
     Limits {
         scan_interval_ms: 1_000,
         scan_boot_delay_ms: 300,
-        replay_debounce_ms: 1_200,
+        replay_debounce_ms: 2_000,
         hide_max_ms: 120_000,
         pulse_ms: 500,
         drain_ms: 500,

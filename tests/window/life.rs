@@ -11,23 +11,14 @@ struct Bus(Child, String);
 impl Bus {
     fn start() -> Bus {
         let mut bus = Command::new("setpriv")
-            .args([
-                "--pdeathsig",
-                "TERM",
-                "--",
-                "dbus-daemon",
-                "--session",
-                "--nofork",
-            ])
+            .args(["--pdeathsig", "TERM", "--", "dbus-daemon", "--session", "--nofork"])
             .args(["--nopidfile", "--print-address=1"])
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
             .expect("`setpriv` is missing: run `cargo xtask setup --test`");
         let mut address = String::new();
-        BufReader::new(bus.stdout.take().unwrap())
-            .read_line(&mut address)
-            .unwrap();
+        BufReader::new(bus.stdout.take().unwrap()).read_line(&mut address).unwrap();
         assert!(!address.is_empty(), "`dbus-daemon` does not start");
         Bus(bus, address.trim().to_owned())
     }
@@ -64,9 +55,7 @@ fn one_app_works_on_a_data_folder_and_a_signal_quits_it() {
     let ground = Ground::new();
     let (bus, other_bus) = (Bus::start(), Bus::start());
     let first = app(&ground, &bus);
-    wait_for("the first app", || {
-        (ground.app_process()? == first.id()).then_some(())
-    });
+    wait_for("the first app", || (ground.app_process()? == first.id()).then_some(()));
 
     // on the same bus it raises the first window and ends
     let (code, words) = end(app(&ground, &bus));
@@ -74,10 +63,7 @@ fn one_app_works_on_a_data_folder_and_a_signal_quits_it() {
     // where it cannot find the first one, the lock stops it, and it says so
     let (code, words) = end(app(&ground, &other_bus));
     assert_eq!(code, Some(1), "{words}");
-    assert!(
-        words.contains("already runs with this data folder"),
-        "{words}"
-    );
+    assert!(words.contains("already runs with this data folder"), "{words}");
     assert_eq!(ground.app_process(), Some(first.id()));
 
     let pid = Pid::from_raw(i32::try_from(first.id()).unwrap()).unwrap();

@@ -9,6 +9,7 @@ mod ground;
 mod life;
 mod page;
 mod recovery;
+mod rehearsal;
 mod sessions;
 mod settings;
 mod trust;

@@ -1,6 +1,8 @@
 //! The page as the tests read it: rows, pills, the dialog. The only file that knows its marks.
 
 use crate::driver::{Window, key};
+use crate::ground::Ground;
+use omniscio_core::ipc::AuditLine;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -16,6 +18,17 @@ pub(crate) struct Row {
     pub(crate) said: String,
 }
 
+/// What the row showed at one moment (milliseconds since 1970).
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub(crate) struct Seen {
+    pub(crate) at: i64,
+    pub(crate) section: String,
+    pub(crate) state: String,
+    pub(crate) label: String,
+    pub(crate) pill: String,
+    pub(crate) strip: String,
+}
+
 /// Reads all rows, top to bottom.
 pub(crate) const ROWS: &str =
     "return [...document.querySelectorAll('[data-testid=row]')].map((row) => ({
@@ -27,9 +40,9 @@ pub(crate) const ROWS: &str =
     said: row.getAttribute('aria-label'),
 }))";
 
-/// The words of the transcript.
-pub(crate) const TRANSCRIPT: &str =
-    "return document.querySelector('[data-testid=transcript]')?.innerText ?? ''";
+/// The agent's words in the open session.
+pub(crate) const REPLIES: &str = "return [...document.querySelectorAll('[data-testid=reply]')]
+    .map((reply) => reply.innerText).join('\\n')";
 
 pub(crate) const LIST: &str = "[data-testid=list]";
 pub(crate) const PILL: &str = "[data-testid=pill]";
@@ -75,21 +88,17 @@ impl Window {
 
     /// Waits until the only row is as wanted.
     pub(crate) async fn row(&self, what: &str, wanted: impl Fn(&Row) -> bool) -> Row {
-        self.until(what, ROWS, |rows| only_row(rows).filter(|row| wanted(row)))
-            .await
+        self.until(what, ROWS, |rows| only_row(rows).filter(|row| wanted(row))).await
     }
 
-    /// Waits until the transcript holds these words.
+    /// Waits until the agent has said these words.
     pub(crate) async fn read(&self, words: &str) {
-        self.until(words, TRANSCRIPT, |text| {
-            text.as_str()?.contains(words).then_some(())
-        })
-        .await;
+        self.until(words, REPLIES, |text| text.as_str()?.contains(words).then_some(())).await;
     }
 
-    /// How many times the transcript holds these words now.
+    /// How many times the agent has said these words by now.
     pub(crate) async fn times(&self, words: &str) -> usize {
-        let text = self.run(TRANSCRIPT).await;
+        let text = self.run(REPLIES).await;
         text.as_str().unwrap_or_default().matches(words).count()
     }
 
@@ -102,42 +111,42 @@ impl Window {
         }
     }
 
-    /// From now on, the page itself notes every 100 ms, and at every change, what the row shows.
+    /// From now on the page itself notes every 50 ms, and at every change, what the only row shows.
     pub(crate) async fn watch_row(&self) {
         let script = format!(
             "const rows = () => {{ {ROWS} }};
+             const text = (css) => document.querySelector(css)?.textContent ?? '';
              const note = () => {{
                  for (const {{ section, state, label }} of rows()) {{
-                     const pill = document.querySelector('{PILL}')?.textContent ?? '';
-                     const strip = document.querySelector('[data-testid=strip]')?.textContent ?? '';
-                     const seen = JSON.stringify({{ section, state, label, pill, strip }});
-                     window.samples += 1;
-                     if (window.seen.at(-1) !== seen) window.seen.push(seen);
+                     const [pill, strip] = [text('{PILL}'), text('[data-testid=strip]')];
+                     window.seen.push({{ at: Date.now(), section, state, label, pill, strip }});
                  }}
              }};
-             window.seen = []; window.samples = 0;
-             setInterval(note, 100);
+             window.seen = [];
+             setInterval(note, 50);
              new MutationObserver(note).observe(document.body,
                  {{ subtree: true, childList: true, attributes: true, characterData: true }});"
         );
         self.run(&script).await;
     }
 
-    /// What it noted: each state once, in order, and how often it looked.
-    pub(crate) async fn watched(&self) -> (Vec<Value>, u64) {
-        let seen = self.run("return window.seen.map(JSON.parse)").await;
-        let samples = self.run("return window.samples").await;
-        let Value::Array(seen) = seen else {
-            panic!("{seen}")
-        };
-        (seen, samples.as_u64().unwrap())
+    /// What it noted, in order.
+    pub(crate) async fn watched(&self) -> Vec<Seen> {
+        serde_json::from_value(self.run("return window.seen").await).unwrap()
     }
 
-    /// The reasons in the audit log of the session, oldest first.
-    pub(crate) async fn reasons(&self, session: &str) -> Vec<String> {
+    /// The audit log of the session, oldest entry first.
+    pub(crate) async fn audit(&self, session: &str) -> Vec<AuditLine> {
         let lines = self.invoke("audit", &json!({ "session": session })).await;
-        let lines = lines.unwrap();
-        let reason = |line: &Value| format!("{}: {}", line["reason"], line["outcome"]);
-        lines.as_array().unwrap().iter().rev().map(reason).collect()
+        let mut lines: Vec<AuditLine> = serde_json::from_value(lines.unwrap()).unwrap();
+        lines.reverse();
+        lines
+    }
+
+    /// Quits by the key and waits for the app's end.
+    pub(crate) async fn quit(self, ground: &Ground) {
+        let process = ground.app_process().unwrap();
+        self.press_and_go(&[key::CONTROL, 'q']).await;
+        Ground::until_ended(process);
     }
 }

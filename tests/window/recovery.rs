@@ -2,89 +2,92 @@
 
 use crate::driver::key;
 use crate::ground::Ground;
-use crate::page::{COMPOSER, PILL};
-use serde_json::Value;
+use crate::page::{COMPOSER, PILL, Row, Seen};
 
 // proves: HD-01
 #[tokio::test]
 async fn a_cut_off_turn_comes_back_and_nobody_sees_it() {
-    let ground = Ground::new();
+    let mut ground = Ground::new();
+    // long enough hidden to be looked at often
+    ground.limits.scan_interval_ms = 3_000;
+    ground.limits.replay_debounce_ms = 5_000;
     let window = ground.open().await;
     window.ready().await;
     window.watch_row().await;
-    let text = "Go [[fake: fail-first 1; say All of it is here.]]";
+    let text = "Go [[fake: fail-first 2; say All of it is here.]]";
     window.start_session(&ground.project(), text).await;
     let row = window.row("its end", |row| row.label == "Your turn").await;
     window.read("All of it is here.").await;
 
-    let reasons = window.reasons(&row.session).await;
-    let cut_off = reasons.iter().any(|reason| reason.contains("process_exit"));
-    let replayed = reasons
-        .iter()
-        .any(|reason| reason.contains("attempt charged"));
-    assert!(cut_off && replayed, "{reasons:#?}");
-    let (seen, samples) = window.watched().await;
-    // the replay waits for its debounce: so long the row was hidden while it was looked at
-    assert!(samples > 10, "{samples}");
-    for row in &seen {
-        let running = row["label"] == "Running" && row["section"] == "Running";
-        let answered = row["label"] == "Your turn";
-        assert!(running || answered, "{row}: {seen:#?}");
-        assert_eq!(
-            (&row["pill"], &row["strip"]),
-            (&Value::from(""), &Value::from("")),
-            "{seen:#?}"
-        );
-    }
-    let states: Vec<&Value> = seen.iter().map(|row| &row["label"]).collect();
-    assert!(
-        states.windows(2).all(|two| two != ["Your turn", "Running"]),
-        "{seen:#?}"
-    );
+    let audit = window.audit(&row.session).await;
+    let times = |reason: &str, outcome: &str| -> Vec<i64> {
+        let found =
+            audit.iter().filter(|line| line.reason == reason && line.outcome.contains(outcome));
+        found.map(|line| line.at.0).collect()
+    };
+    let (cut_off, replayed) =
+        (times("process_exit", "response_aborted"), times("response-aborted", "-> starting"));
+    assert_eq!((cut_off.len(), replayed.len()), (2, 2), "{audit:#?}");
+
+    let mut seen = window.watched().await;
+    // the launch by the person is shown as one; what counts is all after it
+    let first = seen.iter().position(|seen| seen.label == "Running");
+    seen.drain(..first.unwrap());
+    let in_hidden_time = |seen: &&Seen| {
+        let mut times = cut_off.iter().zip(&replayed);
+        times.any(|(from, to)| (*from..*to).contains(&seen.at))
+    };
+    let hidden = seen.iter().filter(in_hidden_time).count();
+    assert!(hidden >= 10, "looked {hidden} times in the hidden time: {cut_off:?} to {replayed:?}");
+    let mut shown: Vec<(&str, &str, &str, &str)> =
+        seen.iter().map(|seen| (&*seen.section, &*seen.label, &*seen.pill, &*seen.strip)).collect();
+    shown.dedup();
+    assert_eq!(shown, [("Running", "Running", "", ""), ("Needs You", "Your turn", "", "")]);
 }
 
 // proves: RT-12, RT-13, RT-21
 #[tokio::test]
 async fn when_recovery_fails_the_row_is_red_and_retry_or_c_brings_it_back() {
-    let ground = Ground::new();
+    let mut ground = Ground::new();
+    ground.account("default", &ATTEMPTS);
     let window = ground.open().await;
-    // the first try and two replays fail, then the Retry and its two replays, then C's own try works
-    let text = "Go [[fake: fail-first 6; say All of it is here.]]";
+    let text = "Find the race in the token refresh and fix it, with a test that fails first.";
     window.start_session(&ground.project(), text).await;
-    let failed = |row: &crate::page::Row| row.label == "Recovery failed";
+    let failed = |row: &Row| row.label == "Recovery failed";
     let row = window.row("a red row", failed).await;
     assert_eq!(row.section, "Interrupted");
     assert_eq!(window.text(PILL).await, "Retry");
     window.picture_for_docs("recovery-failed.png").await;
 
     window.click(PILL).await;
-    window
-        .row("a running row", |row| row.label == "Running")
-        .await;
+    window.row("a running row", |row| row.label == "Running").await;
     window.row("a red row again", failed).await;
 
     // in the composer a C is a letter
     window.type_into(COMPOSER, "c").await;
-    let typed = window
-        .run(&format!(
-            "return document.querySelector('{COMPOSER}').value"
-        ))
-        .await;
+    let typed = window.run(&format!("return document.querySelector('{COMPOSER}').value")).await;
     assert_eq!(typed, "c");
-    assert_eq!(
-        window.row("still red", |_| true).await.label,
-        "Recovery failed"
-    );
+    assert_eq!(window.row("still red", |_| true).await.label, "Recovery failed");
 
     // outside of it, it presses the pill
     window.press(&[key::ESCAPE]).await;
     window.press(&['c']).await;
     window.row("its end", |row| row.label == "Your turn").await;
-    window.read("All of it is here.").await;
-    let retries = window.reasons(&row.session).await;
-    let by_person = retries
-        .iter()
-        .filter(|reason| reason.contains("force restart"))
-        .count();
-    assert_eq!(by_person, 2, "{retries:#?}");
+    window.read("the test passes.").await;
+    let audit = window.audit(&row.session).await;
+    let by_person = audit.iter().filter(|line| {
+        line.reason == "retry-button" && line.outcome.contains("recovery_failed -> starting")
+    });
+    assert_eq!(by_person.count(), 2, "{audit:#?}");
 }
+
+/// The first try and two replays are cut off, then the Retry and its two, then C's try works.
+const ATTEMPTS: [&str; 7] = [
+    r#"say I start with where the token is read and who holds the lock.; tool Read {"file_path":"src/auth/session.rs"}; tool Grep {"pattern":"refresh_token","path":"src"}; partial Both callers refresh at the same time, and the second one presents a token that the server has already retired. The expiry check in `ensure_fresh` runs before the; kill"#,
+    "partial The expiry check in `ensure_fresh` runs before the mutex is taken, so two; kill",
+    "partial The expiry check runs before the mutex is taken, so the check has to move inside the lock and; kill",
+    "partial The check has; kill",
+    "partial The check has; kill",
+    "partial The check has; kill",
+    "say The check now runs inside the lock, and the test passes.",
+];

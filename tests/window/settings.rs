@@ -14,28 +14,16 @@ async fn a_toggle_is_stored_and_found_again() {
     window.press(&[key::CONTROL, ',']).await;
     let state =
         format!("return document.querySelector('{RECOVERY}')?.getAttribute('aria-checked')");
-    window
-        .until("the toggle", &state, |on| (on == "true").then_some(()))
-        .await;
+    window.until("the toggle", &state, |on| (on == "true").then_some(())).await;
     window.picture_for_docs("settings.png").await;
     window.click(RECOVERY).await;
-    window
-        .until("the change", &state, |on| (on == "false").then_some(()))
-        .await;
+    window.until("the change", &state, |on| (on == "false").then_some(())).await;
     let stored = window.invoke("snapshot", &json!({})).await.unwrap();
-    assert_eq!(
-        stored["settings"]["abortedResponseRecoveryEnabled"],
-        json!(false)
-    );
-    let process = ground.app_process().unwrap();
-    window.press(&[key::CONTROL, 'q']).await;
-    Ground::until_ended(process);
-    drop(window);
+    assert_eq!(stored["settings"]["abortedResponseRecoveryEnabled"], json!(false));
+    window.quit(&ground).await;
 
     let window = ground.open().await;
     window.ready().await;
     window.press(&[key::CONTROL, ',']).await;
-    window
-        .until("the toggle", &state, |on| (on == "false").then_some(()))
-        .await;
+    window.until("the toggle", &state, |on| (on == "false").then_some(())).await;
 }

@@ -18,9 +18,7 @@ async fn a_folder_with_a_hook_is_asked_about_before_anything_runs() {
     let ground = Ground::new();
     with_hook(&ground);
     let window = ground.open().await;
-    window
-        .start_session(&ground.project(), "Go [[fake: say Started.]]")
-        .await;
+    window.start_session(&ground.project(), "Go [[fake: say Started.]]").await;
     let question = window.text(TRUST).await;
     assert!(
         question.contains("This folder brings commands that run by themselves:")
@@ -37,20 +35,12 @@ async fn a_folder_with_a_hook_is_asked_about_before_anything_runs() {
 
     // remembered: the next session in this folder starts at once, and without them too
     window.press(&[key::ESCAPE]).await;
-    window
-        .start_session(&ground.project(), "Go on [[fake: say Started again.]]")
-        .await;
+    window.start_session(&ground.project(), "Go on [[fake: say Started again.]]").await;
     window.read("Started again.").await;
     assert!(!window.has(TRUST).await);
     let launches = ground.launches();
     let without = launches.matches("--setting-sources user").count();
-    assert_eq!(
-        without,
-        launches
-            .lines()
-            .filter(|line| line.starts_with("-p "))
-            .count()
-    );
+    assert_eq!(without, launches.lines().filter(|line| line.starts_with("-p ")).count());
 }
 
 // proves: A-23
@@ -59,9 +49,7 @@ async fn a_trusted_folder_starts_with_what_it_brings() {
     let ground = Ground::new();
     with_hook(&ground);
     let window = ground.open().await;
-    window
-        .fill_dialog(&ground.project(), "Go [[fake: say Started.]]")
-        .await;
+    window.fill_dialog(&ground.project(), "Go [[fake: say Started.]]").await;
     window.click(START).await;
     window.click("[data-testid=trust-start]").await;
     window.read("Started.").await;
