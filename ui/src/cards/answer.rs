@@ -15,9 +15,7 @@ pub(crate) struct Chosen {
 impl Chosen {
     /// Whether this option of the shown question is chosen.
     pub(crate) fn has(&self, option: usize) -> bool {
-        self.picked
-            .get(&self.at)
-            .is_some_and(|picked| picked.contains(&option))
+        self.picked.get(&self.at).is_some_and(|picked| picked.contains(&option))
     }
 
     /// Chooses an option of the shown question: alone, or beside others when several are allowed.
@@ -53,23 +51,14 @@ impl Chosen {
     fn answer(&self, at: usize, question: &Question) -> Option<String> {
         let picked = self.picked.get(&at).into_iter().flatten();
         let labels = picked.filter_map(|option| question.options.get(*option));
-        let own = self
-            .own
-            .get(&at)
-            .map(|own| own.trim())
-            .filter(|own| !own.is_empty());
-        let all: Vec<&str> = labels
-            .map(|choice| choice.label.as_str())
-            .chain(own)
-            .collect();
+        let own = self.own.get(&at).map(|own| own.trim()).filter(|own| !own.is_empty());
+        let all: Vec<&str> = labels.map(|choice| choice.label.as_str()).chain(own).collect();
         (!all.is_empty()).then(|| all.join(", "))
     }
 
     /// Whether the shown question is answered.
     pub(crate) fn is_answered(&self, questions: &[Question]) -> bool {
-        questions
-            .get(self.at)
-            .is_some_and(|question| self.answer(self.at, question).is_some())
+        questions.get(self.at).is_some_and(|question| self.answer(self.at, question).is_some())
     }
 
     /// The next question, if there is one. Returns whether there was.
@@ -95,15 +84,8 @@ mod tests {
     use crate::cards::read::Choice;
 
     fn question(text: &str, several: bool) -> Question {
-        let option = |label: &str| Choice {
-            label: label.into(),
-            description: String::new(),
-        };
-        Question {
-            text: text.into(),
-            options: vec![option("Red"), option("Blue")],
-            several,
-        }
+        let option = |label: &str| Choice { label: label.into(), description: String::new() };
+        Question { text: text.into(), options: vec![option("Red"), option("Blue")], several }
     }
 
     #[test]
@@ -120,11 +102,7 @@ mod tests {
         chosen.pick(&all[0], 0);
         assert_eq!(chosen.answers(&all).unwrap()["q"], "Red");
         chosen.say(&all[0], "  ");
-        assert_eq!(
-            chosen.answers(&all).unwrap()["q"],
-            "Red",
-            "no words are no answer"
-        );
+        assert_eq!(chosen.answers(&all).unwrap()["q"], "Red", "no words are no answer");
     }
 
     #[test]
@@ -149,9 +127,6 @@ mod tests {
         chosen.pick(&all[1], 1);
         assert!(!chosen.next(&all), "the last one");
         let answers = chosen.answers(&all).unwrap();
-        assert_eq!(
-            (answers["one"].as_str(), answers["two"].as_str()),
-            ("Red", "Blue")
-        );
+        assert_eq!((answers["one"].as_str(), answers["two"].as_str()), ("Red", "Blue"));
     }
 }

@@ -64,7 +64,7 @@ impl Ask {
         /// A key pressed just before the card came was meant for something else.
         const SETTLES_MILLIS: i64 = 400;
         let age = read_clock().wall.0 - self.since;
-        age >= SETTLES_MILLIS || age < 0
+        !(0..SETTLES_MILLIS).contains(&age)
     }
 
     /// Gives the answer. The card goes when the backend has taken it.
@@ -75,11 +75,7 @@ impl Ask {
         self.sending.set(true);
         self.failed.set(None);
         let request = self.card.with_value(|card| card.request.clone());
-        let command = Command::ReplyCard {
-            session: self.session,
-            request,
-            reply,
-        };
+        let command = Command::ReplyCard { session: self.session, request, reply };
         spawn_local(async move {
             if let Err(error) = bridge::command(command).await {
                 self.failed.try_set(Some(error.message));
@@ -92,9 +88,8 @@ impl Ask {
 #[component]
 fn CardFrame(ask: Ask) -> impl IntoView {
     let store = ask.store;
-    let (kind, asked_at, orphaned) = ask
-        .card
-        .with_value(|card| (card.kind, card.asked_at, card.orphaned));
+    let (kind, asked_at, orphaned) =
+        ask.card.with_value(|card| (card.kind, card.asked_at, card.orphaned));
     let name = match kind {
         CardKind::Permission => "Permission",
         CardKind::Question => "Question",
@@ -157,9 +152,7 @@ pub(crate) fn reply_in_words(card: &Card, text: &str) -> CardReply {
         CardKind::Permission => CardReply::Deny { message },
         CardKind::Plan => CardReply::KeepPlanning { message },
         CardKind::Question => match &read::questions(&card.input)[..] {
-            [only] => CardReply::Answers {
-                answers: [(only.text.clone(), text.to_owned())].into(),
-            },
+            [only] => CardReply::Answers { answers: [(only.text.clone(), text.to_owned())].into() },
             // one text cannot answer several: the agent is told it as it is
             _ => CardReply::Deny { message },
         },

@@ -100,11 +100,7 @@ fn move_focus(event: KeyboardEvent) {
 fn listen_for_digits(ask: Ask, count: usize, pick: Arc<dyn Fn(usize) + Send + Sync>) {
     let handle = window_event_listener(ev::keydown, move |event: KeyboardEvent| {
         let plain = !(event.ctrl_key() || event.alt_key() || event.meta_key() || event.shift_key());
-        let digit = event
-            .key()
-            .parse::<usize>()
-            .ok()
-            .filter(|digit| (1..=count).contains(digit));
+        let digit = event.key().parse::<usize>().ok().filter(|digit| (1..=count).contains(digit));
         let free = !event.repeat() && !event.is_composing() && !event.default_prevented();
         let (Some(digit), true, true) = (digit, plain, free) else {
             return;

@@ -2,6 +2,7 @@
 
 use super::options::{Manner, Opt, Options};
 use super::{Ask, read};
+use crate::dialogs::tilde;
 use crate::inbox::project;
 use crate::transcript::Markdown;
 use leptos::html;
@@ -13,37 +14,26 @@ use std::sync::Arc;
 const PLAN_FOLD: usize = 12;
 
 fn act(label: impl Into<String>, description: impl Into<String>) -> Opt {
-    Opt {
-        label: label.into(),
-        description: description.into(),
-        chosen: Signal::stored(false),
-    }
+    Opt { label: label.into(), description: description.into(), chosen: Signal::stored(false) }
 }
 
 /// A tool wants to run.
 #[component]
 pub(super) fn PermissionCard(ask: Ask) -> impl IntoView {
-    let folder = ask
-        .store
-        .entry(ask.session)
-        .map(|entry| entry.view.with_untracked(|view| view.row.folder.clone()));
+    let entry = untrack(|| ask.store.entry(ask.session));
+    let folder = entry.map(|entry| entry.view.with_untracked(|view| view.row.folder.clone()));
     let folder = folder.unwrap_or_default();
+    let home = ask.store.facts.with_untracked(|facts| facts.home.clone());
+    let shown_folder = tilde(&folder, home.as_deref());
     let (subject, allows, reason) = ask.card.with_value(|card| {
         let subject = read::subject(card, project(&folder));
-        (
-            subject,
-            read::session_allows(&card.suggestions),
-            card.reason.clone(),
-        )
+        (subject, read::session_allows(&card.suggestions), card.reason.clone())
     });
     let why = RwSignal::new(false);
     let mut options = vec![act("Allow once", "only this")];
     let mut replies = vec![Some(CardReply::Allow)];
     if let Some(allows) = allows {
-        options.push(act(
-            "Allow in this session",
-            format!("{allows}, until it ends"),
-        ));
+        options.push(act("Allow in this session", format!("{allows}, until it ends")));
         replies.push(Some(CardReply::AllowSession));
     }
     options.push(act("Deny", "the agent is told no and goes on"));
@@ -56,9 +46,7 @@ pub(super) fn PermissionCard(ask: Ask) -> impl IntoView {
         Some(None) => why.set(true),
         None => {}
     });
-    let reason = reason
-        .map(|reason| read::shown(&reason))
-        .filter(|reason| !reason.is_empty());
+    let reason = reason.map(|reason| read::shown(&reason)).filter(|reason| !reason.is_empty());
     view! {
         <h3 class="card-title" id="card-title">{subject.title}</h3>
         <pre class="card-subject" tabindex="0" data-testid="card-subject">{subject.body}</pre>
@@ -73,7 +61,7 @@ pub(super) fn PermissionCard(ask: Ask) -> impl IntoView {
         <p class="card-note">
             {reason.map(|reason| format!("The agent says: {reason} "))}
             "Runs in "
-            <code>{folder}</code>
+            <code>{shown_folder}</code>
             "."
         </p>
         <Options ask=ask options=options manner=Manner::Act pick=pick />
@@ -94,21 +82,15 @@ pub(super) fn PlanCard(ask: Ask) -> impl IntoView {
     let plan = ask.card.with_value(read::plan);
     let words = RwSignal::new(false);
     let open = RwSignal::new(false);
-    let long = plan
-        .as_ref()
-        .is_some_and(|plan| plan.lines().count() > PLAN_FOLD);
+    let long = plan.as_ref().is_some_and(|plan| plan.lines().count() > PLAN_FOLD);
     let options = vec![
         act("Approve", "the agent starts, edits go through"),
         act("Approve, ask for each edit", ""),
         act("Keep planning…", ""),
     ];
     let pick: Arc<dyn Fn(usize) + Send + Sync> = Arc::new(move |at| match at {
-        0 => ask.reply(CardReply::ApprovePlan {
-            ask_each_edit: false,
-        }),
-        1 => ask.reply(CardReply::ApprovePlan {
-            ask_each_edit: true,
-        }),
+        0 => ask.reply(CardReply::ApprovePlan { ask_each_edit: false }),
+        1 => ask.reply(CardReply::ApprovePlan { ask_each_edit: true }),
         _ => words.set(true),
     });
     view! {

@@ -18,9 +18,7 @@ pub(super) fn QuestionCard(ask: Ask) -> impl IntoView {
         true => vec![unreadable()],
         false => all,
     };
-    let readable = ask
-        .card
-        .with_value(|card| !questions(&card.input).is_empty());
+    let readable = ask.card.with_value(|card| !questions(&card.input).is_empty());
     let all = StoredValue::new(all);
     let chosen = RwSignal::new(Chosen::default());
     let at = Memo::new(move |_| chosen.with(|chosen| chosen.at));
@@ -30,9 +28,7 @@ pub(super) fn QuestionCard(ask: Ask) -> impl IntoView {
         ask.reply(match readable {
             true => CardReply::Answers { answers },
             // nothing can be keyed by a question that was not understood: the words go as they are
-            false => CardReply::Deny {
-                message: answers.into_values().next(),
-            },
+            false => CardReply::Deny { message: answers.into_values().next() },
         });
     };
     let go_on = move || {
@@ -91,11 +87,7 @@ fn OneQuestion(
         description: "Write your own answer.".into(),
         chosen: writing.into(),
     });
-    let manner = if question.several {
-        Manner::Several
-    } else {
-        Manner::One
-    };
+    let manner = if question.several { Manner::Several } else { Manner::One };
     let several = question.several;
     let at_once = count == 1 && !several;
     let title = shown(&question.text);

@@ -37,45 +37,23 @@ pub(crate) struct Choice {
 
 /// The questions of a card; empty when none can be read.
 pub(crate) fn questions(input: &Value) -> Vec<Question> {
-    let list = input
-        .get("questions")
-        .and_then(Value::as_array)
-        .map_or(&[][..], Vec::as_slice);
-    list.iter()
-        .filter_map(question)
-        .take(QUESTIONS_MAX)
-        .collect()
+    let list = input.get("questions").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    list.iter().filter_map(question).take(QUESTIONS_MAX).collect()
 }
 
 fn question(value: &Value) -> Option<Question> {
     let text = text(value, "question").filter(|text| !text.trim().is_empty())?;
-    let list = value
-        .get("options")
-        .and_then(Value::as_array)
-        .map_or(&[][..], Vec::as_slice);
+    let list = value.get("options").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let options = list.iter().filter_map(choice).take(OPTIONS_MAX).collect();
-    let several = value
-        .get("multiSelect")
-        .and_then(Value::as_bool)
-        .unwrap_or(false);
-    Some(Question {
-        text,
-        options,
-        several,
-    })
+    let several = value.get("multiSelect").and_then(Value::as_bool).unwrap_or(false);
+    Some(Question { text, options, several })
 }
 
 fn choice(value: &Value) -> Option<Choice> {
     // a bare text is a label
-    let label = value
-        .as_str()
-        .map(str::to_owned)
-        .or_else(|| text(value, "label"));
+    let label = value.as_str().map(str::to_owned).or_else(|| text(value, "label"));
     let label = label.filter(|label| !label.trim().is_empty())?;
-    Some(Choice {
-        label,
-        description: text(value, "description").unwrap_or_default(),
-    })
+    Some(Choice { label, description: text(value, "description").unwrap_or_default() })
 }
 
 fn text(value: &Value, key: &str) -> Option<String> {
@@ -110,54 +88,30 @@ pub(crate) struct Subject {
 pub(crate) fn subject(card: &Card, project: &str) -> Subject {
     let field = |key: &str| card.input.get(key).and_then(Value::as_str);
     let (title, body) = match (card.tool.as_str(), field("command"), field("file_path")) {
-        ("Bash", Some(command), _) => (
-            format!("Run this command in {project}?"),
-            command.to_owned(),
-        ),
+        ("Bash", Some(command), _) => {
+            (format!("Run this command in {project}?"), command.to_owned())
+        }
         ("Write", _, Some(path)) => {
             let content = field("content").unwrap_or_default();
-            (
-                "Write this file?".to_owned(),
-                format!("{path}\n\n{content}"),
-            )
+            ("Write this file?".to_owned(), format!("{path}\n\n{content}"))
         }
-        ("Edit" | "MultiEdit", _, Some(path)) => (
-            "Change this file?".to_owned(),
-            format!("{path}\n\n{}", pretty(&card.input)),
-        ),
+        ("Edit" | "MultiEdit", _, Some(path)) => {
+            ("Change this file?".to_owned(), format!("{path}\n\n{}", pretty(&card.input)))
+        }
         ("WebFetch", _, _) if field("url").is_some() => {
             let url = field("url").unwrap_or_default();
             ("Fetch this page?".to_owned(), url.to_owned())
         }
-        (tool, _, _) => (
-            format!("Use {} in {project}?", shown(tool)),
-            pretty(&card.input),
-        ),
+        (tool, _, _) => (format!("Use {} in {project}?", shown(tool)), pretty(&card.input)),
     };
     let end = body.floor_char_boundary(SUBJECT_MAX);
     let missing = body.len() - end;
-    let visible: String = body[..end]
-        .lines()
-        .map(visible_line)
-        .collect::<Vec<_>>()
-        .join("\n");
-    Subject {
-        title,
-        body: visible,
-        missing,
-    }
+    let visible: String = body[..end].lines().map(visible_line).collect::<Vec<_>>().join("\n");
+    Subject { title, body: visible, missing }
 }
 
 fn visible_line(line: &str) -> String {
-    line.chars()
-        .map(|c| {
-            if c == '\r' {
-                ' '.to_string()
-            } else {
-                shown(&c.to_string())
-            }
-        })
-        .collect()
+    line.chars().map(|c| if c == '\r' { ' '.to_string() } else { shown(&c.to_string()) }).collect()
 }
 
 fn pretty(input: &Value) -> String {
@@ -188,9 +142,7 @@ fn suggestion(value: &Value) -> Option<String> {
         "addRules" if value.get("behavior").and_then(Value::as_str) == Some("allow") => {
             let rules = value.get("rules").and_then(Value::as_array)?;
             let named: Option<Vec<String>> = rules.iter().map(rule).collect();
-            named
-                .filter(|named| !named.is_empty())
-                .map(|named| named.join(", "))
+            named.filter(|named| !named.is_empty()).map(|named| named.join(", "))
         }
         "addDirectories" => {
             let folders = value.get("directories").and_then(Value::as_array)?;
@@ -262,10 +214,7 @@ mod tests {
         assert_eq!((read[0].options.len(), read[0].several), (1, false));
         let many: Vec<Value> = (0..99).map(|n| json!({"question": "q", "options": (0..99).map(|m| format!("{n}{m}")).collect::<Vec<_>>()})).collect();
         let read = questions(&json!({ "questions": many }));
-        assert_eq!(
-            (read.len(), read[0].options.len()),
-            (QUESTIONS_MAX, OPTIONS_MAX)
-        );
+        assert_eq!((read.len(), read[0].options.len()), (QUESTIONS_MAX, OPTIONS_MAX));
     }
 
     #[test]
@@ -274,15 +223,8 @@ mod tests {
         let shown = subject(&card("Bash", json!({"command": long})), "infra");
         assert_eq!(shown.title, "Run this command in infra?");
         assert!(shown.body.len() > 5_000 && shown.missing == 0);
-        assert!(
-            shown.body.ends_with("rm -rf x\u{fffd}y \u{fffd}"),
-            "{:?}",
-            &shown.body[5_000..]
-        );
-        let huge = subject(
-            &card("Bash", json!({"command": "x".repeat(SUBJECT_MAX + 7)})),
-            "p",
-        );
+        assert!(shown.body.ends_with("rm -rf x\u{fffd}y \u{fffd}"), "{:?}", &shown.body[5_000..]);
+        let huge = subject(&card("Bash", json!({"command": "x".repeat(SUBJECT_MAX + 7)})), "p");
         assert_eq!(huge.missing, 7);
     }
 
@@ -292,16 +234,11 @@ mod tests {
         let rules = json!({"type": "addRules", "behavior": "allow", "destination": "session",
             "rules": [{"toolName": "Bash", "ruleContent": "docker buildx:*"}, {"toolName": "Read"}]});
         let named = session_allows(&[mode.clone(), rules.clone()]);
-        assert_eq!(
-            named.as_deref(),
-            Some("all edits of files, Bash(docker buildx:*), every Read")
-        );
+        assert_eq!(named.as_deref(), Some("all edits of files, Bash(docker buildx:*), every Read"));
         assert_eq!(session_allows(&[]), None);
-        for (key, value) in [
-            ("destination", "localSettings"),
-            ("type", "other"),
-            ("mode", "bypassPermissions"),
-        ] {
+        for (key, value) in
+            [("destination", "localSettings"), ("type", "other"), ("mode", "bypassPermissions")]
+        {
             let mut odd = mode.clone();
             odd[key] = json!(value);
             assert_eq!(session_allows(&[rules.clone(), odd]), None, "{key} {value}");
@@ -309,9 +246,6 @@ mod tests {
         let mut deny = rules;
         deny["behavior"] = json!("deny");
         assert_eq!(session_allows(&[deny]), None);
-        assert_eq!(
-            session_allows(&[json!(7), json!({"type": "addRules"})]),
-            None
-        );
+        assert_eq!(session_allows(&[json!(7), json!({"type": "addRules"})]), None);
     }
 }

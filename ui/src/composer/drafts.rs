@@ -49,9 +49,7 @@ pub(super) fn remember(message: MessageId, text: &str) {
 /// The whole text of a message, if it was sent from here and not too long ago.
 pub(super) fn recall(message: MessageId) -> Option<String> {
     SENT.with_borrow(|sent| {
-        sent.iter()
-            .find(|(id, _)| *id == message)
-            .map(|(_, text)| text.clone())
+        sent.iter().find(|(id, _)| *id == message).map(|(_, text)| text.clone())
     })
 }
 

@@ -83,11 +83,7 @@ pub(crate) fn Composer(session: SessionId) -> impl IntoView {
                 request: card.request.clone(),
                 reply: cards::reply_in_words(&card, &words),
             },
-            None => Command::Send {
-                session,
-                text: words.clone(),
-                now: way == Way::Now,
-            },
+            None => Command::Send { session, text: words.clone(), now: way == Way::Now },
         };
         spawn_local(async move {
             let answer = bridge::command(command).await;
@@ -116,12 +112,7 @@ pub(crate) fn Composer(session: SessionId) -> impl IntoView {
     let on_key = move |event: KeyboardEvent| {
         let command = event.ctrl_key() || event.meta_key();
         let composing = event.is_composing();
-        if let Some(way) = way_of(
-            event.key() == "Enter",
-            event.shift_key(),
-            command,
-            composing,
-        ) {
+        if let Some(way) = way_of(event.key() == "Enter", event.shift_key(), command, composing) {
             event.prevent_default();
             submit(way);
         } else if event.key() == "ArrowUp" && !composing && text.with_untracked(String::is_empty) {
@@ -216,26 +207,16 @@ mod tests {
         assert_eq!(way_of(true, true, true, false), None);
         assert_eq!(way_of(false, false, true, false), None);
         for command in [false, true] {
-            assert_eq!(
-                way_of(true, false, command, true),
-                None,
-                "the input method has the key"
-            );
+            assert_eq!(way_of(true, false, command, true), None, "the input method has the key");
         }
     }
 
     #[test]
     fn the_field_says_what_a_text_will_do() {
         let says = placeholder;
-        assert_eq!(
-            says(None, Some(RowState::YourTurn), false),
-            "Message this session"
-        );
+        assert_eq!(says(None, Some(RowState::YourTurn), false), "Message this session");
         assert_eq!(says(None, Some(RowState::Running), true), "Queue a message");
-        assert_eq!(
-            says(None, Some(RowState::Ended), false),
-            "Start with a message"
-        );
+        assert_eq!(says(None, Some(RowState::Ended), false), "Start with a message");
         let question = says(Some(CardKind::Question), Some(RowState::Question), true);
         assert_eq!(question, "Or answer in your own words");
         let plan = says(Some(CardKind::Plan), Some(RowState::PlanReady), false);

@@ -40,12 +40,7 @@ fn queue_of(store: Store, session: SessionId) -> Vec<Queued> {
         return Vec::new();
     };
     entry.view.with(|view| {
-        view.live
-            .queue
-            .iter()
-            .filter(|queued| queued.origin.is_real_user())
-            .cloned()
-            .collect()
+        view.live.queue.iter().filter(|queued| queued.origin.is_real_user()).cloned().collect()
     })
 }
 
@@ -93,9 +88,7 @@ pub(super) fn take_last_back(
     session: SessionId,
     take_back: impl Fn(String) + Copy + 'static,
 ) {
-    let last = untrack(|| queue_of(store, session))
-        .pop()
-        .map(|queued| queued.id);
+    let last = untrack(|| queue_of(store, session)).pop().map(|queued| queued.id);
     if let Some(last) = last.filter(|last| drafts::recall(*last).is_some()) {
         unqueue(store, session, last, Some(take_back));
     }

@@ -49,10 +49,7 @@ thread_local! {
 impl Draft {
     /// The draft that was kept, else an empty one in `folder`.
     pub(super) fn kept(folder: &str) -> Draft {
-        let fresh = || Draft {
-            folder: folder.to_owned(),
-            ..Draft::default()
-        };
+        let fresh = || Draft { folder: folder.to_owned(), ..Draft::default() };
         KEPT.with_borrow_mut(Option::take).unwrap_or_else(fresh)
     }
 
@@ -64,19 +61,13 @@ impl Draft {
 
     /// The command that starts it in `folder`.
     pub(super) fn command(&self, folder: String, user_settings_only: bool) -> Command {
-        let model = if self.model == OTHER_MODEL {
-            &self.model_text
-        } else {
-            &self.model
-        };
+        let model = if self.model == OTHER_MODEL { &self.model_text } else { &self.model };
         let chosen = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
         Command::Create {
             folder,
             text: self.text.trim_end().to_owned(),
             model: chosen(model),
-            permission_mode: PERMISSIONS
-                .get(self.permissions)
-                .and_then(|(mode, _)| *mode),
+            permission_mode: PERMISSIONS.get(self.permissions).and_then(|(mode, _)| *mode),
             account: chosen(&self.account),
             user_settings_only,
         }
@@ -84,7 +75,7 @@ impl Draft {
 }
 
 /// A folder with `~` for the home folder.
-pub(super) fn tilde(folder: &str, home: Option<&str>) -> String {
+pub(crate) fn tilde(folder: &str, home: Option<&str>) -> String {
     match home.and_then(|home| folder.strip_prefix(home.trim_end_matches('/'))) {
         Some("") => "~".into(),
         Some(rest) if rest.starts_with('/') => format!("~{rest}"),
@@ -125,34 +116,18 @@ mod tests {
 
     #[test]
     fn only_what_was_chosen_is_asked_for() {
-        let mut draft = Draft {
-            text: "do it\n\n".into(),
-            ..Draft::default()
-        };
-        let Command::Create {
-            text,
-            model,
-            permission_mode,
-            account,
-            user_settings_only,
-            ..
-        } = draft.command("/p".into(), true)
+        let mut draft = Draft { text: "do it\n\n".into(), ..Draft::default() };
+        let Command::Create { text, model, permission_mode, account, user_settings_only, .. } =
+            draft.command("/p".into(), true)
         else {
             panic!("a new session")
         };
-        assert_eq!(
-            (text.as_str(), model, permission_mode, account),
-            ("do it", None, None, None)
-        );
+        assert_eq!((text.as_str(), model, permission_mode, account), ("do it", None, None, None));
         assert!(user_settings_only);
         draft.model = OTHER_MODEL.into();
         draft.model_text = " claude-x ".into();
         draft.permissions = 3;
-        let Command::Create {
-            model,
-            permission_mode,
-            ..
-        } = draft.command("/p".into(), false)
+        let Command::Create { model, permission_mode, .. } = draft.command("/p".into(), false)
         else {
             panic!("a new session")
         };
@@ -162,20 +137,10 @@ mod tests {
 
     #[test]
     fn a_draft_with_a_text_is_kept_once() {
-        Draft {
-            text: "later".into(),
-            folder: "/a".into(),
-            ..Draft::default()
-        }
-        .keep();
+        Draft { text: "later".into(), folder: "/a".into(), ..Draft::default() }.keep();
         assert_eq!(Draft::kept("/b").folder, "/a");
         assert_eq!(Draft::kept("/b").folder, "/b");
-        Draft {
-            text: "  ".into(),
-            folder: "/a".into(),
-            ..Draft::default()
-        }
-        .keep();
+        Draft { text: "  ".into(), folder: "/a".into(), ..Draft::default() }.keep();
         assert_eq!(Draft::kept("/b").folder, "/b");
     }
 }

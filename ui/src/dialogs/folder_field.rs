@@ -87,12 +87,7 @@ pub(super) fn FolderField(form: Form) -> impl IntoView {
         Checked::Error(words) => Some(words),
         Checked::Unknown | Checked::There { .. } => None,
     };
-    let without = move || {
-        form.checked.get()
-            == Checked::There {
-                without_commands: true,
-            }
-    };
+    let without = move || form.checked.get() == Checked::There { without_commands: true };
     check(Duration::ZERO);
     view! {
         <div class="dialog-part folder-part" on:keydown=on_key>
@@ -170,12 +165,7 @@ pub(super) fn FolderField(form: Form) -> impl IntoView {
 fn recent(form: Form) -> Vec<String> {
     form.store.facts.with_untracked(|facts| {
         let home = facts.home.as_deref();
-        facts
-            .recent_folders
-            .iter()
-            .take(RECENT_MAX)
-            .map(|folder| tilde(folder, home))
-            .collect()
+        facts.recent_folders.iter().take(RECENT_MAX).map(|folder| tilde(folder, home)).collect()
     })
 }
 
@@ -185,12 +175,12 @@ fn check_of(form: Form) -> impl Fn(Duration) + Copy + Send + Sync {
     let look = move || {
         let folder = form.folder();
         if folder.is_empty() {
-            return form.checked.set(Checked::Unknown);
+            form.checked.try_set(Checked::Unknown);
+            return;
         }
         spawn_local(async move {
             let check = bridge::folder_check(&folder).await;
-            let same = form.draft.try_with_untracked(|_| ()).is_some() && form.folder() == folder;
-            if same {
+            if form.folder() == folder {
                 form.checked.set(Checked::of(&check));
             }
         });

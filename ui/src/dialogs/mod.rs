@@ -7,6 +7,7 @@ mod trust;
 
 use crate::bridge::{self, Answer};
 use crate::model::{Store, use_store};
+pub(crate) use draft::tilde;
 use draft::{Draft, MODELS, PERMISSIONS};
 use folder_field::{Checked, FolderField};
 use leptos::ev::{KeyboardEvent, SubmitEvent};
@@ -46,14 +47,12 @@ impl Form {
         let open = store.open.get_untracked();
         let entry = open.and_then(|session| untrack(|| store.entry(session)));
         let folder = entry.map(|entry| entry.view.with_untracked(|view| view.row.folder.clone()));
-        let recent = store
-            .facts
-            .with_untracked(|facts| facts.recent_folders.first().cloned());
+        let recent = store.facts.with_untracked(|facts| facts.recent_folders.first().cloned());
         let folder = folder.or(recent).unwrap_or_default();
         let home = store.facts.with_untracked(|facts| facts.home.clone());
         Form {
             store,
-            draft: RwSignal::new(Draft::kept(&draft::tilde(&folder, home.as_deref()))),
+            draft: RwSignal::new(Draft::kept(&tilde(&folder, home.as_deref()))),
             checked: RwSignal::new(Checked::Unknown),
             text_error: RwSignal::new(None),
             asking: RwSignal::new(None),
@@ -63,11 +62,11 @@ impl Form {
         }
     }
 
-    /// The folder as the backend wants it: absolute.
+    /// The folder as the backend wants it: absolute. Empty when there is none, or no dialog any more.
     fn folder(self) -> String {
         let home = self.store.facts.with_untracked(|facts| facts.home.clone());
-        self.draft
-            .with_untracked(|draft| draft::absolute(&draft.folder, home.as_deref()))
+        let absolute = |draft: &Draft| draft::absolute(&draft.folder, home.as_deref());
+        self.draft.try_with_untracked(absolute).unwrap_or_default()
     }
 
     fn close(self) {
@@ -82,15 +81,11 @@ impl Form {
         }
         self.failed.set(None);
         self.add_another.set(add_another);
-        let empty = self
-            .draft
-            .with_untracked(|draft| draft.text.trim().is_empty());
-        self.text_error
-            .set(empty.then_some("Say what it should do."));
+        let empty = self.draft.with_untracked(|draft| draft.text.trim().is_empty());
+        self.text_error.set(empty.then_some("Say what it should do."));
         let folder = self.folder();
         if folder.is_empty() {
-            self.checked
-                .set(Checked::Error("Choose a project folder.".into()));
+            self.checked.set(Checked::Error("Choose a project folder.".into()));
         }
         if empty || folder.is_empty() {
             return;
@@ -143,9 +138,8 @@ impl Form {
 
     fn create(self, folder: String, user_settings_only: bool) {
         self.busy.set(true);
-        let command = self
-            .draft
-            .with_untracked(|draft| draft.command(folder.clone(), user_settings_only));
+        let command =
+            self.draft.with_untracked(|draft| draft.command(folder.clone(), user_settings_only));
         spawn_local(async move {
             let made = bridge::command(command).await;
             if self.busy.try_set(false).is_some() {
@@ -172,10 +166,7 @@ impl Form {
                     self.close();
                 }
             }
-            Err(IpcError {
-                code: IpcCode::FolderMissing,
-                ..
-            }) => {
+            Err(IpcError { code: IpcCode::FolderMissing, .. }) => {
                 self.checked.set(Checked::missing());
             }
             Err(error) => self.failed.set(Some(error.message)),
@@ -296,16 +287,13 @@ fn Fields(form: Form) -> impl IntoView {
 /// Model, permissions and, with more than one, the account.
 #[component]
 fn Choices(form: Form) -> impl IntoView {
-    let accounts = form
-        .store
-        .facts
-        .with_untracked(|facts| facts.accounts.clone());
+    let accounts = form.store.facts.with_untracked(|facts| facts.accounts.clone());
     let other_model = move || form.draft.with(|draft| draft.model == draft::OTHER_MODEL);
     view! {
         <div class="dialog-row">
             <label class="dialog-part">
                 "Model"
-                <select
+                <span class="select"><select
                     class="field"
                     data-testid="dialog-model"
                     prop:value=move || form.draft.with(|draft| draft.model.clone())
@@ -317,11 +305,11 @@ fn Choices(form: Form) -> impl IntoView {
                         .map(|(value, name)| view! { <option value=value>{name}</option> })
                         .into_iter()
                         .collect_view()}
-                </select>
+                </select></span>
             </label>
             <label class="dialog-part">
                 "Permissions"
-                <select
+                <span class="select"><select
                     class="field"
                     data-testid="dialog-permissions"
                     prop:value=move || form.draft.with(|draft| draft.permissions.to_string())
@@ -337,14 +325,14 @@ fn Choices(form: Form) -> impl IntoView {
                             view! { <option value=at.to_string()>{*name}</option> }
                         })
                         .collect_view()}
-                </select>
+                </select></span>
             </label>
             {(accounts.len() > 1)
                 .then(|| {
                     view! {
                         <label class="dialog-part">
                             "Account"
-                            <select
+                            <span class="select"><select
                                 class="field"
                                 data-testid="dialog-account"
                                 prop:value=move || form.draft.with(|draft| draft.account.clone())
@@ -360,7 +348,7 @@ fn Choices(form: Form) -> impl IntoView {
                                         view! { <option value=account.id>{account.label}</option> }
                                     })
                                     .collect_view()}
-                            </select>
+                            </select></span>
                         </label>
                     }
                 })}

@@ -9,12 +9,7 @@ use omniscio_core::ipc::FolderCommand;
 /// Asked once for a folder; the answer is kept by its real path.
 #[component]
 pub(super) fn TrustQuestion(form: Form) -> impl IntoView {
-    let commands = move || {
-        form.asking
-            .get()
-            .map(|check| check.commands)
-            .unwrap_or_default()
-    };
+    let commands = move || form.asking.get().map(|check| check.commands).unwrap_or_default();
     let path = move || form.asking.get().map(|check| check.real_path);
     let first = NodeRef::<html::Button>::new();
     Effect::new(move |_| {

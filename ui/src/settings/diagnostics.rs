@@ -49,7 +49,7 @@ pub(super) fn Diagnostics() -> impl IntoView {
         <section class="settings-group">
             <div class="audit-head">
                 <h2>"What was done, newest first"</h2>
-                <select
+                <span class="select"><select
                     class="field"
                     aria-label="Session"
                     data-testid="audit-session"
@@ -59,7 +59,7 @@ pub(super) fn Diagnostics() -> impl IntoView {
                     <For each=sessions key=|(id, title)| (*id, title.clone()) let:session>
                         <option value=session.0.to_string()>{session.1}</option>
                     </For>
-                </select>
+                </select></span>
                 <button class="button" on:click=move |_| load()>"Refresh"</button>
             </div>
             {move || match lines.get() {
@@ -98,9 +98,7 @@ fn AuditTable(lines: Vec<AuditLine>) -> impl IntoView {
     let over = lines.len().saturating_sub(LINES_MAX);
     let line = |line: AuditLine| {
         // the date is that of the machine's clock in UTC, the time is local
-        let day = i32::try_from(line.at.0.div_euclid(DAY_MILLIS))
-            .map(Day)
-            .unwrap_or_default();
+        let day = i32::try_from(line.at.0.div_euclid(DAY_MILLIS)).map(Day).unwrap_or_default();
         view! {
             <tr data-testid="audit-line">
                 <td class="audit-time" title=day.to_iso()>{clock_time(line.at)}</td>

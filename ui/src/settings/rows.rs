@@ -18,12 +18,8 @@ pub(crate) enum PageName {
 
 impl PageName {
     /// The pages, in order.
-    pub(crate) const ALL: [PageName; 4] = [
-        PageName::General,
-        PageName::Sessions,
-        PageName::Workflow,
-        PageName::Diagnostics,
-    ];
+    pub(crate) const ALL: [PageName; 4] =
+        [PageName::General, PageName::Sessions, PageName::Workflow, PageName::Diagnostics];
 
     /// Its name.
     pub(crate) fn title(self) -> &'static str {
@@ -88,11 +84,7 @@ pub(crate) const ROWS: [Row; 5] = [
         later: false,
         value: |settings| settings.aborted_response_recovery_enabled,
         change: SettingChange::AbortedResponseRecoveryEnabled,
-        disabled_by: |switches| {
-            switches
-                .aborted_response_recovery
-                .then_some(SWITCH_NAMES[0])
-        },
+        disabled_by: |switches| switches.aborted_response_recovery.then_some(SWITCH_NAMES[0]),
     },
     // rule: ST-02, ST-09
     Row {
@@ -147,9 +139,7 @@ pub(crate) const ROWS: [Row; 5] = [
 pub(crate) fn search(query: &str) -> Vec<&'static Row> {
     let query = query.trim().to_lowercase();
     let has = |text: &str| text.to_lowercase().contains(&query);
-    ROWS.iter()
-        .filter(|row| has(row.label) || has(row.helper))
-        .collect()
+    ROWS.iter().filter(|row| has(row.label) || has(row.helper)).collect()
 }
 
 /// The title over what a search found.
@@ -205,13 +195,7 @@ mod tests {
                 "Auto-Recover When Out of Context",
                 true,
             ),
-            (
-                "Sessions",
-                KEEP_GOING,
-                "autoContinueMidTaskEnabled",
-                "Auto-Continue Mid-Task",
-                false,
-            ),
+            ("Sessions", KEEP_GOING, "autoContinueMidTaskEnabled", "Auto-Continue Mid-Task", false),
             (
                 "Workflow",
                 "",
@@ -224,18 +208,22 @@ mod tests {
         let shown: Vec<_> = ROWS
             .iter()
             .filter(|row| row.key != "showInterruptions")
-            .map(|row| {
-                (
-                    row.page.title(),
-                    row.group,
-                    row.key,
-                    row.label,
-                    (row.value)(&defaults),
-                )
-            })
+            .map(|row| (row.page.title(), row.group, row.key, row.label, (row.value)(&defaults)))
             .collect();
         assert_eq!(shown, wanted);
-        assert_eq!(ROWS[4].helper.len(), 282, "an em dash is three bytes");
+        let helpers: Vec<_> = [0, 1, 2, 4].map(|at| ROWS[at].helper).into();
+        assert_eq!(
+            helpers,
+            [
+                "When the CLI drops a reply mid-way, retry it automatically (up to twice a day per session).",
+                "When a turn stops because its context is full, compact and continue automatically.",
+                "Nudge the agent whenever it stops mid-task. Aggressive; off by default.",
+                "When a session that was running fails to launch because the machine is momentarily \
+                 overloaded (a transient OS hiccup), keep retrying — with a growing gap between tries — \
+                 until it comes back, instead of giving up after a few attempts. Genuine errors still \
+                 stop and turn red.",
+            ]
+        );
     }
 
     #[test]
@@ -254,25 +242,13 @@ mod tests {
     #[test]
     fn a_switch_of_the_environment_names_itself() {
         let mut switches = KillSwitches::default();
-        assert!(
-            ROWS.iter()
-                .all(|row| (row.disabled_by)(&switches).is_none())
-        );
+        assert!(ROWS.iter().all(|row| (row.disabled_by)(&switches).is_none()));
         switches.relentless_relaunch = true;
-        assert_eq!(
-            (ROWS[4].disabled_by)(&switches),
-            Some("AMC_DISABLE_RELENTLESS_RELAUNCH")
-        );
-        let set: Vec<_> = environment(&switches)
-            .into_iter()
-            .filter(|(_, on)| *on)
-            .collect();
+        assert_eq!((ROWS[4].disabled_by)(&switches), Some("AMC_DISABLE_RELENTLESS_RELAUNCH"));
+        let set: Vec<_> = environment(&switches).into_iter().filter(|(_, on)| *on).collect();
         assert_eq!(set, [("AMC_DISABLE_RELENTLESS_RELAUNCH", true)]);
         switches.aborted_response_recovery = true;
-        assert_eq!(
-            (ROWS[0].disabled_by)(&switches),
-            Some("AMC_DISABLE_ABORTED_RESPONSE_RECOVERY")
-        );
+        assert_eq!((ROWS[0].disabled_by)(&switches), Some("AMC_DISABLE_ABORTED_RESPONSE_RECOVERY"));
     }
 
     #[test]
@@ -280,10 +256,7 @@ mod tests {
         let keys = |query: &str| search(query).iter().map(|row| row.key).collect::<Vec<_>>();
         assert_eq!(
             keys("RECOVER"),
-            [
-                "abortedResponseRecoveryEnabled",
-                "contextStallAutoRecoverEnabled"
-            ]
+            ["abortedResponseRecoveryEnabled", "contextStallAutoRecoverEnabled"]
         );
         assert_eq!(keys("hiccup"), ["relentlessSessionRelaunch"]);
         assert_eq!(keys("xyz"), [""; 0]);

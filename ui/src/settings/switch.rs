@@ -20,12 +20,7 @@ pub(super) fn SwitchRow(row: &'static Row) -> impl IntoView {
             return;
         }
         let wanted = !untrack(on);
-        actions::give(
-            store,
-            Command::SetSetting {
-                change: (row.change)(wanted),
-            },
-        );
+        actions::give(store, Command::SetSetting { change: (row.change)(wanted) });
     };
     let on_key = move |event: KeyboardEvent| {
         if matches!(event.key().as_str(), " " | "Enter") && !event.repeat() {

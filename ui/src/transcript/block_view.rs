@@ -75,10 +75,7 @@ fn words(block: &Block) -> String {
         | BlockKind::Auto { text, .. }
         | BlockKind::Answered { text } => text.clone(),
         BlockKind::Tool { name, .. } => name.clone(),
-        BlockKind::Foot {
-            millis,
-            cost_microdollars,
-        } => {
+        BlockKind::Foot { millis, cost_microdollars } => {
             let mut parts = vec![duration(*millis)];
             if *cost_microdollars > 0 {
                 parts.push(dollars(*cost_microdollars));
@@ -100,7 +97,7 @@ fn BlockView(seq: u64) -> impl IntoView {
     let transcript = expect_context::<Transcript>();
     let form = Memo::new(move |_| transcript.block(seq, form));
     let text = Memo::new(move |_| transcript.block(seq, words).unwrap_or_default());
-    let at = transcript.block(seq, |block| block.at).unwrap_or_default();
+    let at = transcript.block_now(seq, |block| block.at).unwrap_or_default();
     let hidden = Memo::new(move |_| transcript.block(seq, |block| block.hidden).unwrap_or(false));
     let inner = move || match form.get() {
         None => ().into_any(),
@@ -277,7 +274,7 @@ fn Thinking(seq: u64, text: Memo<String>) -> impl IntoView {
 #[component]
 fn Auto(seq: u64, text: Memo<String>) -> impl IntoView {
     let transcript = expect_context::<Transcript>();
-    let origin = transcript.block(seq, |block| match &block.kind {
+    let origin = transcript.block_now(seq, |block| match &block.kind {
         BlockKind::Auto { origin, .. } => Some(*origin),
         BlockKind::Operator { .. }
         | BlockKind::Assistant { .. }
@@ -315,18 +312,10 @@ mod tests {
 
     #[test]
     fn money_is_written_in_dollars_and_cents() {
-        let cases = [
-            (0, "$0.00"),
-            (4_999, "$0.00"),
-            (384_000, "$0.38"),
-            (12_345_678, "$12.35"),
-        ];
+        let cases = [(0, "$0.00"), (4_999, "$0.00"), (384_000, "$0.38"), (12_345_678, "$12.35")];
         for (micro, wanted) in cases {
             assert_eq!(dollars(micro), wanted);
         }
-        assert_eq!(
-            dollars(u64::MAX),
-            format!("${}.{:02}", u64::MAX / 1_000_000, 55)
-        );
+        assert_eq!(dollars(u64::MAX), format!("${}.{:02}", u64::MAX / 1_000_000, 55));
     }
 }

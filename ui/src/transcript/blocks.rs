@@ -77,10 +77,7 @@ impl Blocks {
 
     /// The turn of the last block.
     pub(crate) fn last_turn(&self) -> u64 {
-        self.by_seq
-            .values()
-            .next_back()
-            .map_or(0, |block| block.turn)
+        self.by_seq.values().next_back().map_or(0, |block| block.turn)
     }
 
     /// Takes a page. A block that came live meanwhile is newer than the page's and stays.
@@ -122,11 +119,7 @@ impl Blocks {
             };
             own.push_str(text);
             let same_place = was_empty == is_empty(block);
-            return if same_place {
-                Change::Content(seq)
-            } else {
-                Change::Order
-            };
+            return if same_place { Change::Content(seq) } else { Change::Order };
         }
         if !self.loaded {
             let early = self.early.entry(seq).or_default();
@@ -159,10 +152,7 @@ impl Blocks {
                 continue;
             }
             if let BlockKind::Tool { parent, .. } = &block.kind {
-                if parent
-                    .as_deref()
-                    .is_some_and(|parent| here.contains(parent))
-                {
+                if parent.as_deref().is_some_and(|parent| here.contains(parent)) {
                     continue;
                 }
                 if let Some(Item::Tools(calls)) = items.last_mut() {
@@ -180,21 +170,14 @@ impl Blocks {
     /// The calls of a sub-agent, in order.
     pub(crate) fn children(&self, of: &str) -> Vec<u64> {
         let child = |block: &Block| matches!(&block.kind, BlockKind::Tool { parent: Some(parent), .. } if parent == of);
-        self.by_seq
-            .iter()
-            .filter(|(_, block)| child(block))
-            .map(|(seq, _)| *seq)
-            .collect()
+        self.by_seq.iter().filter(|(_, block)| child(block)).map(|(seq, _)| *seq).collect()
     }
 
     /// Whether a reply or a message of the person stands after this block.
     pub(crate) fn is_followed(&self, seq: u64) -> bool {
         self.by_seq.range(seq + 1..).any(|(_, block)| {
             !block.hidden
-                && matches!(
-                    block.kind,
-                    BlockKind::Assistant { .. } | BlockKind::Operator { .. }
-                )
+                && matches!(block.kind, BlockKind::Assistant { .. } | BlockKind::Operator { .. })
         })
     }
 }
@@ -262,10 +245,7 @@ fn groups_alike(old: &Block, new: &Block) -> bool {
 fn append_missing(block: &mut Block, early: &str) {
     let Some(text) = text_of(block) else { return };
     let cuts = early.char_indices().map(|(at, _)| at).chain([early.len()]);
-    let held = cuts
-        .filter(|cut| text.ends_with(&early[..*cut]))
-        .max()
-        .unwrap_or_default();
+    let held = cuts.filter(|cut| text.ends_with(&early[..*cut])).max().unwrap_or_default();
     text.push_str(&early[held..]);
 }
 
@@ -321,12 +301,7 @@ mod tests {
     #[test]
     fn hidden_rows_are_kept_and_absent_until_they_are_asked_for() {
         let mut blocks = Blocks::default();
-        let mut note = block(
-            2,
-            BlockKind::Note {
-                text: "cut off".into(),
-            },
-        );
+        let mut note = block(2, BlockKind::Note { text: "cut off".into() });
         (note.hidden, note.interruption) = (true, true);
         blocks.take_page(page(vec![say(1, "a"), note, say(3, "b")], false));
         assert_eq!(blocks.items(false), [Item::Single(1), Item::Single(3)]);
@@ -338,24 +313,13 @@ mod tests {
         let mut blocks = Blocks::default();
         let mut nudge = block(3, BlockKind::Note { text: "n".into() });
         nudge.hidden = true;
-        let all = vec![
-            say(1, "a"),
-            tool(2, None),
-            nudge,
-            tool(4, None),
-            say(5, "b"),
-            tool(6, None),
-        ];
+        let all =
+            vec![say(1, "a"), tool(2, None), nudge, tool(4, None), say(5, "b"), tool(6, None)];
         blocks.take_page(page(all, false));
         let tools = |calls: &[u64]| Item::Tools(calls.to_vec());
         assert_eq!(
             blocks.items(false),
-            [
-                Item::Single(1),
-                tools(&[2, 4]),
-                Item::Single(5),
-                tools(&[6])
-            ]
+            [Item::Single(1), tools(&[2, 4]), Item::Single(5), tools(&[6])]
         );
         assert_eq!(blocks.items(true).len(), 6, "a shown hidden row parts them");
     }
@@ -381,11 +345,7 @@ mod tests {
         assert_eq!(text(&blocks, 1), "Hello");
         assert_eq!(blocks.take_block(say(1, "Hello.")), Change::Content(1));
         assert_eq!(text(&blocks, 1), "Hello.");
-        assert_eq!(
-            blocks.take_delta(9, "lost"),
-            Change::Nothing,
-            "no such block"
-        );
+        assert_eq!(blocks.take_delta(9, "lost"), Change::Nothing, "no such block");
     }
 
     #[test]
@@ -426,16 +386,9 @@ mod tests {
         assert!(!blocks.trim());
         blocks.take_block(say(801, "x"));
         assert!(blocks.trim());
-        assert_eq!(
-            (blocks.first(), blocks.items(false).len()),
-            (Some(302), 500)
-        );
+        assert_eq!((blocks.first(), blocks.items(false).len()), (Some(302), 500));
         assert!(blocks.has_earlier());
-        assert_eq!(
-            blocks.take_block(say(5, "late")),
-            Change::Nothing,
-            "it comes with its page"
-        );
+        assert_eq!(blocks.take_block(say(5, "late")), Change::Nothing, "it comes with its page");
     }
 
     #[test]

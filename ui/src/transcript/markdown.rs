@@ -166,10 +166,7 @@ impl Writer {
             Tag::Item => self.push("<li>", "</li>"),
             Tag::Table(columns) => {
                 self.columns = columns;
-                self.push(
-                    r#"<div class="md-table" tabindex="0"><table>"#,
-                    "</table></div>",
-                );
+                self.push(r#"<div class="md-table" tabindex="0"><table>"#, "</table></div>");
             }
             Tag::TableHead => {
                 (self.in_head, self.cell) = (true, 0);
@@ -254,11 +251,7 @@ impl Writer {
     }
 
     fn table_cell(&mut self) {
-        let column = self
-            .columns
-            .get(self.cell)
-            .copied()
-            .unwrap_or(Alignment::None);
+        let column = self.columns.get(self.cell).copied().unwrap_or(Alignment::None);
         self.cell += 1;
         let (class, head) = match column {
             Alignment::None | Alignment::Left => ("", self.in_head),
@@ -296,10 +289,7 @@ impl Writer {
         if let Some((address, start)) = self.image.take()
             && self.html.len() == start
         {
-            escape(
-                &mut self.html,
-                &address.chars().take(200).collect::<String>(),
-            );
+            escape(&mut self.html, &address.chars().take(200).collect::<String>());
         }
         self.in_link = false;
     }
@@ -315,13 +305,9 @@ impl Writer {
 /// Whether an address is of a kind that the person's click may open: http, https or mailto.
 pub(crate) fn may_open(address: &str) -> bool {
     let lower = address.get(..8).unwrap_or(address).to_ascii_lowercase();
-    let kind = ["http://", "https://", "mailto:"]
-        .iter()
-        .any(|kind| lower.starts_with(kind));
+    let kind = ["http://", "https://", "mailto:"].iter().any(|kind| lower.starts_with(kind));
     kind && address.len() <= ADDRESS_MAX
-        && !address
-            .chars()
-            .any(|c| c.is_control() || c.is_whitespace() || c == '\\')
+        && !address.chars().any(|c| c.is_control() || c.is_whitespace() || c == '\\')
 }
 
 /// Text as HTML text or as the value of a quoted attribute.

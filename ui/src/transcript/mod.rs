@@ -60,9 +60,7 @@ impl Transcript {
 
     /// Reads one block, tracked on its content.
     pub(crate) fn block<T>(self, seq: u64, read: impl FnOnce(&Block) -> T) -> Option<T> {
-        let known = self
-            .content
-            .with_value(|content| content.get(&seq).cloned());
+        let known = self.content.with_value(|content| content.get(&seq).cloned());
         let trigger = known.unwrap_or_else(|| {
             let trigger = ArcTrigger::new();
             self.content.update_value(|content| {
@@ -71,6 +69,11 @@ impl Transcript {
             trigger
         });
         trigger.track();
+        self.block_now(seq, read)
+    }
+
+    /// Reads one block as it is now, untracked.
+    pub(crate) fn block_now<T>(self, seq: u64, read: impl FnOnce(&Block) -> T) -> Option<T> {
         self.blocks.with_value(|blocks| blocks.get(seq).map(read))
     }
 
@@ -101,10 +104,7 @@ impl Transcript {
     }
 
     fn notify(self, seq: u64) {
-        if let Some(trigger) = self
-            .content
-            .with_value(|content| content.get(&seq).cloned())
-        {
+        if let Some(trigger) = self.content.with_value(|content| content.get(&seq).cloned()) {
             trigger.notify();
         }
     }
@@ -115,8 +115,7 @@ impl Transcript {
             .try_update_value(|blocks| blocks.trim().then(|| blocks.first()).flatten())
             .flatten();
         if let Some(first) = first {
-            self.content
-                .update_value(|content| *content = content.split_off(&first));
+            self.content.update_value(|content| *content = content.split_off(&first));
         }
     }
 
@@ -127,13 +126,8 @@ impl Transcript {
         }
         self.loading.set(true);
         self.failed.set(None);
-        let before = self.blocks.with_value(|blocks| {
-            if blocks.is_loaded() {
-                blocks.first()
-            } else {
-                None
-            }
-        });
+        let before =
+            self.blocks.with_value(|blocks| if blocks.is_loaded() { blocks.first() } else { None });
         spawn_local(async move {
             let page = bridge::transcript_page(self.session, before, PAGE).await;
             // the panel may be closed by now

@@ -16,6 +16,8 @@ pub(super) struct Follow {
     outer: NodeRef<html::Div>,
     at_end: RwSignal<bool>,
     more: RwSignal<u32>,
+    /// Where it was scrolled to last.
+    last_top: StoredValue<i32>,
     /// Height and position before blocks were put on top.
     before: StoredValue<Option<(i32, i32)>>,
 }
@@ -27,6 +29,7 @@ impl Follow {
             outer: NodeRef::new(),
             at_end: RwSignal::new(true),
             more: RwSignal::new(0),
+            last_top: StoredValue::new(0),
             before: StoredValue::new(None),
         }
     }
@@ -63,8 +66,7 @@ impl Follow {
     /// Rows are about to be put on top.
     pub(super) fn keep_place(self) {
         if let Some(outer) = self.outer.get_untracked() {
-            self.before
-                .set_value(Some((outer.scroll_height(), outer.scroll_top())));
+            self.before.set_value(Some((outer.scroll_height(), outer.scroll_top())));
         }
     }
 
@@ -82,15 +84,20 @@ impl Follow {
         let Some(outer) = self.outer.get_untracked() else {
             return false;
         };
-        let below = outer.scroll_height() - outer.scroll_top() - outer.client_height();
-        let at_end = below <= NEAR_END;
-        if at_end != self.at_end.get_untracked() {
+        let top = outer.scroll_top();
+        let below = outer.scroll_height() - top - outer.client_height();
+        // content that grows also moves the end away: only moving up lets go of it
+        let moved_up = top < self.last_top.get_value();
+        self.last_top.set_value(top);
+        let followed = self.at_end.get_untracked();
+        let at_end = below <= NEAR_END || (followed && !moved_up);
+        if at_end != followed {
             self.at_end.set(at_end);
         }
         if at_end && self.more.get_untracked() > 0 {
             self.more.set(0);
         }
-        outer.scroll_top() <= NEAR_TOP && !at_end
+        top <= NEAR_TOP && !at_end
     }
 
     fn resized(self) {

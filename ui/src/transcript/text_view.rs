@@ -76,9 +76,7 @@ fn act(store: Store, target: &Element) {
     } else if let Some(button) = inside(".code-copy") {
         let block = button.closest(".code-block").ok().flatten();
         let code = block.and_then(|block| block.query_selector("pre").ok().flatten());
-        let text = code
-            .and_then(|code| code.text_content())
-            .unwrap_or_default();
+        let text = code.and_then(|code| code.text_content()).unwrap_or_default();
         copy_and_say(store, text, cast::<HtmlElement>(button));
     }
 }

@@ -64,16 +64,7 @@ impl State {
 }
 
 fn line(block: &Block, folder: &str, turn_open: bool) -> Option<Line> {
-    let BlockKind::Tool {
-        call,
-        name,
-        input,
-        result,
-        failed,
-        denied,
-        millis,
-        ..
-    } = &block.kind
+    let BlockKind::Tool { call, name, input, result, failed, denied, millis, .. } = &block.kind
     else {
         return None;
     };
@@ -106,21 +97,16 @@ fn ToolLine(seq: u64) -> impl IntoView {
         let folder = store
             .entry(transcript.session)
             .map(|entry| entry.view.with_untracked(|view| view.row.folder.clone()));
-        let open_turn = store
-            .attention(transcript.session)
-            .is_some_and(|seen| seen.turn_open);
+        let open_turn = store.attention(transcript.session).is_some_and(|seen| seen.turn_open);
         let last = transcript.in_order(|blocks| blocks.last_turn());
         let folder = folder.unwrap_or_default();
         transcript
-            .block(seq, |block| {
-                line(block, &folder, open_turn && block.turn == last)
-            })
+            .block(seq, |block| line(block, &folder, open_turn && block.turn == last))
             .flatten()
     });
     let children = Memo::new(move |_| {
         let call = line.with(|line| line.as_ref().map(|line| line.call.clone()));
-        call.map(|call| transcript.in_order(|blocks| blocks.children(&call)))
-            .unwrap_or_default()
+        call.map(|call| transcript.in_order(|blocks| blocks.children(&call))).unwrap_or_default()
     });
     let nested = move || !children.with(Vec::is_empty);
     view! {
@@ -158,11 +144,11 @@ fn Head(line: Line) -> impl IntoView {
     };
     let (added, removed) = line.counts;
     let changes = line.state == State::Done && (added, removed) != (0, 0);
-    let plain_time = line.outcome.is_empty() && !changes && line.millis > 0;
     let (at, running) = (line.at, line.state == State::Running);
+    let plain_time = line.outcome.is_empty() && !changes && !running && line.millis > 0;
     let running_for = move || {
         let so_far = store.clock.get().wall.since(at).max(0).unsigned_abs();
-        (so_far >= 1_000).then(|| duration(so_far))
+        (so_far >= 1_000).then(|| duration(whole_minutes(so_far)))
     };
     view! {
         <span class="tool-icon"><Symbol icon=icon /></span>
@@ -193,6 +179,14 @@ fn Head(line: Line) -> impl IntoView {
     }
 }
 
+/// From a minute on, a running time is told in whole minutes: it changes once a minute.
+fn whole_minutes(millis: u64) -> u64 {
+    match millis {
+        0..60_000 => millis,
+        millis => millis / 60_000 * 60_000,
+    }
+}
+
 /// 0.3 s under ten seconds, else as everywhere.
 fn tool_time(millis: u64) -> String {
     match millis {
@@ -211,13 +205,7 @@ struct Inside {
 }
 
 fn inside(block: &Block) -> Option<Inside> {
-    let BlockKind::Tool {
-        name,
-        input,
-        result,
-        ..
-    } = &block.kind
-    else {
+    let BlockKind::Tool { name, input, result, .. } = &block.kind else {
         return None;
     };
     let edit = edit_lines(name, input);
@@ -231,9 +219,7 @@ fn inside(block: &Block) -> Option<Inside> {
     };
     // an edit's result only repeats the edit, unless it failed
     let repeats = !edit.is_empty() && !matches!(&block.kind, BlockKind::Tool { failed: true, .. });
-    let result = result
-        .as_deref()
-        .filter(|result| !repeats && !result.is_empty());
+    let result = result.as_deref().filter(|result| !repeats && !result.is_empty());
     let (kept, older) = result.map(newest_lines).unwrap_or_default();
     Some(Inside {
         edit: edit.into_iter().take(tool_words::LINES_MAX).collect(),

@@ -74,33 +74,18 @@ pub(crate) fn target(input: &Value, folder: &str) -> String {
         "path",
         "prompt",
     ];
-    let found = keys
-        .iter()
-        .find_map(|key| input.get(key).and_then(Value::as_str));
+    let found = keys.iter().find_map(|key| input.get(key).and_then(Value::as_str));
     let text = found.unwrap_or_default();
-    let inside = text
-        .strip_prefix(folder)
-        .and_then(|rest| rest.strip_prefix('/'));
-    one_line(
-        inside.filter(|rest| !rest.is_empty()).unwrap_or(text),
-        TARGET_MAX,
-    )
+    let inside = text.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/'));
+    one_line(inside.filter(|rest| !rest.is_empty()).unwrap_or(text), TARGET_MAX)
 }
 
 /// The first line with something in it, cut to so many letters.
 pub(crate) fn one_line(text: &str, most: usize) -> String {
-    let line = text
-        .lines()
-        .map(str::trim)
-        .find(|line| !line.is_empty())
-        .unwrap_or_default();
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     let mut letters = line.chars();
     let cut: String = letters.by_ref().take(most).collect();
-    if letters.next().is_some() {
-        cut + "…"
-    } else {
-        cut
-    }
+    if letters.next().is_some() { cut + "…" } else { cut }
 }
 
 /// Input as a person reads it: pretty JSON, cut to so many bytes.
@@ -108,11 +93,7 @@ pub(crate) fn pretty(input: &Value, most: usize) -> String {
     // a value that came as JSON can be written as JSON
     let text = serde_json::to_string_pretty(input).unwrap_or_default();
     let end = text.floor_char_boundary(most);
-    if end < text.len() {
-        format!("{}…", &text[..end])
-    } else {
-        text
-    }
+    if end < text.len() { format!("{}…", &text[..end]) } else { text }
 }
 
 /// One line of an edit.
@@ -127,17 +108,12 @@ pub(crate) struct EditLine {
 /// The lines that an edit changes, with a little of what stays around them.
 pub(crate) fn edit_lines(tool: &str, input: &Value) -> Vec<EditLine> {
     let text = |value: &Value, key: &str| {
-        value
-            .get(key)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned()
+        value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
     };
     let pairs: Vec<(String, String)> = match (verb(tool), input.get("edits")) {
-        (Verb::Edit, Some(Value::Array(edits))) => edits
-            .iter()
-            .map(|edit| (text(edit, "old_string"), text(edit, "new_string")))
-            .collect(),
+        (Verb::Edit, Some(Value::Array(edits))) => {
+            edits.iter().map(|edit| (text(edit, "old_string"), text(edit, "new_string"))).collect()
+        }
         (Verb::Edit, _) if input.get("new_source").is_some() => {
             vec![(String::new(), text(input, "new_source"))]
         }
@@ -147,10 +123,7 @@ pub(crate) fn edit_lines(tool: &str, input: &Value) -> Vec<EditLine> {
             Vec::new()
         }
     };
-    pairs
-        .iter()
-        .flat_map(|(old, new)| change(old, new))
-        .collect()
+    pairs.iter().flat_map(|(old, new)| change(old, new)).collect()
 }
 
 /// Lines added and removed.
@@ -167,19 +140,10 @@ fn change(old: &str, new: &str) -> Vec<EditLine> {
     let tail = (0..shortest - head)
         .take_while(|at| old[old.len() - 1 - at] == new[new.len() - 1 - at])
         .count();
-    let line = |sign: char| {
-        move |text: &&str| EditLine {
-            sign,
-            text: (*text).to_owned(),
-        }
-    };
-    let before = old[head.saturating_sub(CONTEXT)..head]
-        .iter()
-        .map(line(' '));
+    let line = |sign: char| move |text: &&str| EditLine { sign, text: (*text).to_owned() };
+    let before = old[head.saturating_sub(CONTEXT)..head].iter().map(line(' '));
     let after_start = old.len() - tail;
-    let after = old[after_start..old.len().min(after_start + CONTEXT)]
-        .iter()
-        .map(line(' '));
+    let after = old[after_start..old.len().min(after_start + CONTEXT)].iter().map(line(' '));
     before
         .chain(old[head..old.len() - tail].iter().map(line('-')))
         .chain(new[head..new.len() - tail].iter().map(line('+')))
@@ -242,33 +206,18 @@ mod tests {
     fn an_edit_shows_what_changes_and_counts_it() {
         let input = json!({"old_string": "1\n2\n3\n4\n5\nold\nz", "new_string": "1\n2\n3\n4\n5\nnew\nmore\nz"});
         let lines = edit_lines("Edit", &input);
-        let text: Vec<String> = lines
-            .iter()
-            .map(|l| format!("{}{}", l.sign, l.text))
-            .collect();
+        let text: Vec<String> = lines.iter().map(|l| format!("{}{}", l.sign, l.text)).collect();
         assert_eq!(text, [" 3", " 4", " 5", "-old", "+new", "+more", " z"]);
         assert_eq!(counts(&lines), (2, 1));
-        assert_eq!(
-            counts(&edit_lines("Write", &json!({"content": "a\nb"}))),
-            (2, 0)
-        );
+        assert_eq!(counts(&edit_lines("Write", &json!({"content": "a\nb"}))), (2, 0));
         let twice =
             json!({"edits": [{"old_string": "a", "new_string": "b"}, 7, {"new_string": "c"}]});
         assert_eq!(counts(&edit_lines("MultiEdit", &twice)), (2, 1));
-        for odd in [
-            json!(null),
-            json!([]),
-            json!({"old_string": {}}),
-            json!({"edits": "x"}),
-        ] {
+        for odd in [json!(null), json!([]), json!({"old_string": {}}), json!({"edits": "x"})] {
             assert_eq!(edit_lines("Edit", &odd), [], "{odd}");
         }
         assert_eq!(edit_lines("Bash", &json!({"content": "x"})), []);
-        assert_eq!(
-            counts(&change("a\na", "a")),
-            (0, 1),
-            "shared ends do not overlap"
-        );
+        assert_eq!(counts(&change("a\na", "a")), (0, 1), "shared ends do not overlap");
     }
 
     #[test]
