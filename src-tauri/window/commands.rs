@@ -1,6 +1,8 @@
 //! The commands of the page: each checks the form of what it got, asks the supervisor, and gives its
 //! answer back. None waits on the window's own thread.
 
+#![expect(clippy::let_underscore_must_use, reason = "Tauri's macro writes it for each command")]
+
 use super::desk::{Desk, internal};
 use super::{MAIN, check, quit as way_out};
 use omniscio_core::id::SessionId;

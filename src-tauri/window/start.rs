@@ -12,7 +12,7 @@ use tauri::AppHandle;
 pub(super) fn need_display() -> Result<()> {
     let there = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     ensure!(
-        !cfg!(target_os = "linux") || ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| there(name)),
+        !cfg!(target_os = "linux") || ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(there),
         "there is no display. Start it from a desktop, or from its sources by `cargo xtask run`, \
          which brings a virtual display up"
     );

@@ -128,7 +128,7 @@ const SESSIONS: [(&str, &str, &[&str]); 4] = [
     ("website", "Write the notes of release 1.4", &[NOTES]),
 ];
 
-const BUILD: &str = r#"say The builder for arm64 does not exist yet, so I create it first.; tool Bash {"command":"docker buildx create --use --name arm64 --platform linux/arm64","description":"Create a builder for arm64"} ask; say The builder is there."#;
+const BUILD: &str = r#"say The builder for arm64 does not exist yet, so I create it first.; tool Bash {"command":"docker buildx create --use --name arm64","description":"Create a builder for arm64"} ask; say The builder is there."#;
 const NOTES: &str =
     r"pause 1500; say ## Release 1.4\n\n- starts in half the time\n- **fixed**: a lost message";
 const MIGRATE: &str = r#"think 300; say I go through the queries file by file, and run the tests after each one.; tool Read {"file_path":"src/db/queries.rs"}; tool Edit {"file_path":"src/db/queries.rs","old_string":"query(","new_string":"query_as("}; say The first file is done. Two more use the old macro:\n\n1. `src/db/pool.rs`\n2. `src/jobs.rs`; bash 600"#;
