@@ -4,7 +4,7 @@ use super::attempts::{self, Attempt};
 use crate::limits::Limits;
 use crate::session::{PendingAction, SessionRow, Status};
 use crate::settings::Policy;
-use crate::time::Now;
+use crate::time::{Millis, Now};
 use crate::verdict::{Verdict, Why};
 
 /// What the scan does when it acts.
@@ -31,6 +31,9 @@ pub struct ScanFacts {
     pub restart_under_way: bool,
     /// A turn's end is still being decided.
     pub disposition_pending: bool,
+    /// Milliseconds since this run of the app last restarted the session: true even if the wall clock
+    /// was set meanwhile.
+    pub since_restart: Option<Millis>,
 }
 
 /// Whether the pending action belongs to aborted-response recovery
@@ -110,6 +113,11 @@ pub fn decide(
     // rule: SC-15, SC-16
     if let Some(until) = debounced_until(row, limits, now) {
         return Verdict::Wait(Why::Debounced(until));
+    }
+    // rule: INV-01
+    let left = facts.since_restart.and_then(|age| limits.replay_debounce_ms.checked_sub(age));
+    if let Some(left) = left.filter(|left| *left > 0) {
+        return Verdict::Wait(Why::Debounced(now.wall.plus(left)));
     }
     // rule: SC-11, SC-13
     let attempt = attempts::next_attempt(row, now.day, limits.daily_attempt_cap);
@@ -213,6 +221,18 @@ mod tests {
         policy = Policy::default();
         policy.switches.aborted_response_recovery = true;
         assert_eq!(off(&policy), Verdict::NotMine(Why::RecoveryOff));
+    }
+
+    // proves: RP-07, INV-01
+    #[test]
+    fn a_wall_clock_set_forward_does_not_end_the_debounce() {
+        let mut row = stamped();
+        // restarted 10 s ago, then two hours were added
+        row.last_restart_at = Some(Wall(10_000_000 - 7_210_000));
+        let held = ScanFacts { since_restart: Some(10_000), ..ready() };
+        assert_eq!(run(&row, held), Verdict::Wait(Why::Debounced(Wall(10_080_000))));
+        let over = ScanFacts { since_restart: Some(90_000), ..ready() };
+        assert!(matches!(run(&row, over), Verdict::Act(ScanAct::Replay(_))));
     }
 
     // proves: RP-07

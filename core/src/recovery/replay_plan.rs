@@ -4,7 +4,7 @@
 
 use crate::id::{CliSessionId, MessageId, Uuid};
 use crate::launch::Conversation;
-use crate::session::{CallState, SessionRow};
+use crate::session::{AbortCause, CallState, SessionRow};
 use crate::supervisor::TranscriptFacts;
 use alloc::vec::Vec;
 
@@ -71,6 +71,12 @@ pub fn resume_id(row: &SessionRow) -> Option<CliSessionId> {
 pub fn replay_plan(row: &SessionRow, found: &TranscriptFacts, minted: Minted) -> ReplayPlan {
     // rule: A-04, RP-02, RP-03
     let memory = &row.replay;
+    // rule: INV-20
+    // a result that named the message leaves nothing to bring back, unless it was an empty one
+    let empty = row.abort_cause == Some(AbortCause::EmptyTurn);
+    if row.delivered || (memory.answered && !empty) {
+        return ReplayPlan::Nothing;
+    }
     let started = memory.tool_started();
     let new = Conversation::New { id: minted.conversation };
     let Some(resume) = resume_id(row) else {
@@ -289,6 +295,18 @@ mod tests {
         assert!(matches!(replay_plan(&row, &there(&[]), MINTED), ReplayPlan::Continue { .. }));
         row.turn_count = 0;
         assert_eq!(replay_plan(&row, &there(&[]), MINTED), ReplayPlan::Nothing);
+    }
+
+    // proves: INV-20
+    #[test]
+    fn an_answered_message_is_sent_again_only_if_its_answer_was_empty() {
+        let mut row = row();
+        row.replay.answered = true;
+        assert_eq!(replay_plan(&row, &there(&[M]), MINTED), ReplayPlan::Nothing);
+        row.abort_cause = Some(AbortCause::EmptyTurn);
+        assert!(matches!(replay_plan(&row, &there(&[M]), MINTED), ReplayPlan::Fresh { .. }));
+        row.delivered = true;
+        assert_eq!(replay_plan(&row, &there(&[M]), MINTED), ReplayPlan::Nothing);
     }
 
     #[test]

@@ -261,6 +261,7 @@ impl State {
                     row.intent_running = true;
                 },
             );
+            self.note_restart(cx, id, Actor::RetryButton);
             self.ask_launch(cx, id, LaunchFor::Queue);
         } else {
             self.ask_launch(cx, id, LaunchFor::Replay(Source::RetryButton));

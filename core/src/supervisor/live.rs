@@ -116,6 +116,8 @@ pub(super) struct Live {
     pub eof_deadline: Option<Mono>,
     /// Crash recovery brings the session back at this time.
     pub resume_due: Option<Mono>,
+    /// When this run of the app last restarted the session.
+    pub restarted_at: Option<Mono>,
     /// The row before a local command was written.
     pub before_local: Option<Box<SessionRow>>,
     /// The child was launched on an existing conversation and no turn of it has ended.
@@ -150,6 +152,7 @@ impl Live {
             stop_asked: None,
             eof_deadline: None,
             resume_due: None,
+            restarted_at: None,
             before_local: None,
             fresh_resume: false,
             chatter: VecDeque::new(),

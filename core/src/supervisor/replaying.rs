@@ -110,14 +110,23 @@ impl State {
     /// The row leaves the shape: from here on it is coming back.
     fn begin_restart(&mut self, cx: &mut Cx, id: SessionId, source: Source) {
         // rule: SC-15
-        let now = cx.now.wall;
         let to = (Status::Starting, None);
         self.enter(cx, id, actor_of(source), source.as_str(), to, |row| {
-            row.last_restart_at = Some(now);
             row.intent_running = true;
             row.turn = None;
             row.words = None;
         });
+        self.note_restart(cx, id, actor_of(source));
+    }
+
+    /// Every restart leaves its time, whoever began it: the debounce counts from there (OD-15).
+    pub(super) fn note_restart(&mut self, cx: &mut Cx, id: SessionId, actor: Actor) {
+        // rule: RP-07
+        let now = cx.now;
+        if let Some(session) = self.session(id) {
+            session.live.restarted_at = Some(now.mono);
+        }
+        self.change(cx, id, actor, "restart", |row| row.last_restart_at = Some(now.wall));
     }
 
     fn nothing_to_replay(&mut self, cx: &mut Cx, id: SessionId, source: Source) {

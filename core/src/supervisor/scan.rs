@@ -61,7 +61,7 @@ impl State {
         }
     }
 
-    fn scan_facts(&self, id: SessionId, folder_present: Option<bool>) -> Option<ScanFacts> {
+    fn scan_facts(&self, now: Mono, id: SessionId, folder_present: Option<bool>) -> Option<ScanFacts> {
         let session = self.sessions.get(&id)?;
         let replayable = session.row.replay.message.is_some() || session.row.turn_count > 0;
         Some(ScanFacts {
@@ -69,12 +69,13 @@ impl State {
             replayable,
             restart_under_way: session.live.restart_under_way(),
             disposition_pending: session.live.ending.is_some(),
+            since_restart: session.live.restarted_at.map(|at| now.since(at)),
         })
     }
 
     fn scan_row(&mut self, cx: &mut Cx, id: SessionId, folder_present: Option<bool>) {
         // rule: SC-04, SC-17
-        let Some(facts) = self.scan_facts(id, folder_present) else {
+        let Some(facts) = self.scan_facts(cx.now.mono, id, folder_present) else {
             return;
         };
         let Some(session) = self.sessions.get(&id) else {
@@ -115,7 +116,7 @@ impl State {
             self.decided(cx, id, Actor::AbortedScan, "wait: the folder could not be looked at");
             return;
         };
-        let Some(facts) = self.scan_facts(id, Some(folder_present)) else {
+        let Some(facts) = self.scan_facts(cx.now.mono, id, Some(folder_present)) else {
             return;
         };
         let Some(session) = self.sessions.get(&id) else {

@@ -70,8 +70,23 @@ impl State {
             self.write_queued(cx, id, None);
             return;
         }
+        self.keep_before_local(id);
         self.enter_starting(cx, id, "a message starts it");
         self.ask_launch(cx, id, super::asks::LaunchFor::Queue);
+    }
+
+    /// Before a local command changes anything: what the row goes back to after it. Any other
+    /// message goes back to nothing.
+    fn keep_before_local(&mut self, id: SessionId) {
+        // rule: A-17
+        let Some(session) = self.session(id) else {
+            return;
+        };
+        if !session.live.queue.front().is_some_and(|first| first.local_command) {
+            session.live.before_local = None;
+        } else if session.live.before_local.is_none() {
+            session.live.before_local = Some(Box::new(session.row.clone()));
+        }
     }
 
     fn enter_starting(&mut self, cx: &mut Cx, id: SessionId, reason: &str) {
@@ -87,6 +102,7 @@ impl State {
 
     /// Writes the first message of the queue to a child that takes messages.
     pub(super) fn write_queued(&mut self, cx: &mut Cx, id: SessionId, handover: Option<String>) {
+        self.keep_before_local(id);
         let Some(session) = self.session(id) else {
             return;
         };
@@ -98,9 +114,6 @@ impl State {
             None => LineText::Of(queued.id),
         };
         let line = UserLine { uuid: queued.id, origin: queued.origin, text };
-        if queued.local_command {
-            session.live.before_local = Some(Box::new(session.row.clone()));
-        }
         cx.write(Write::MessageState { id: queued.id, state: MessageState::Sent });
         self.open_turn(cx, id, Some(&line), None, queued.local_command);
         // the store fills the text in: the reducer does not hold it
@@ -118,6 +131,9 @@ impl State {
         line: UserLine,
     ) {
         // rule: RP-06, RP-12
+        if let Some(session) = self.session(id) {
+            session.live.before_local = None;
+        }
         let text = match &line.text {
             LineText::Own(text) => text.clone(),
             LineText::Of(_) => "The last message was sent again.".to_string(),

@@ -175,12 +175,12 @@ impl State {
         session.live.resume_due = None;
         let queue_only = session.row.replay.message.is_none() || session.row.replay.answered;
         let queued = !session.live.queue.is_empty();
-        let purpose = if queued && queue_only && session.row.turn.is_none() {
-            super::asks::LaunchFor::Queue
+        if queued && queue_only && session.row.turn.is_none() {
+            self.note_restart(cx, id, Actor::CrashRecovery);
+            self.ask_launch(cx, id, super::asks::LaunchFor::Queue);
         } else {
-            super::asks::LaunchFor::Replay(Source::CrashResume)
-        };
-        self.ask_launch(cx, id, purpose);
+            self.ask_launch(cx, id, super::asks::LaunchFor::Replay(Source::CrashResume));
+        }
     }
 
     /// Once a minute: counts that change by time alone, and the folders of rows that wait for theirs.

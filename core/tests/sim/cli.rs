@@ -58,7 +58,6 @@ pub(crate) struct Sent {
 pub(crate) struct Child {
     pub(crate) session: SessionId,
     pub(crate) launch: LaunchId,
-    pub(crate) folder: String,
     conversation: Conversation,
     /// Whether its file was made or taken up.
     attached: bool,
@@ -87,6 +86,8 @@ pub(crate) struct Child {
     /// What the app has read so far, and when: what its silence is measured by.
     pub(crate) phase: Phase,
     pub(crate) heard_at: u64,
+    /// When its turn began.
+    pub(crate) began_at: u64,
     pub(crate) first_byte: bool,
     pub(crate) pipe_at: u64,
     pub(crate) decoder: Decoder,
@@ -100,14 +101,12 @@ impl Child {
     pub(crate) fn new(
         session: SessionId,
         launch: LaunchId,
-        folder: String,
         conversation: Conversation,
         start: Start,
     ) -> Child {
         Child {
             session,
             launch,
-            folder,
             conversation,
             attached: false,
             start,
@@ -128,6 +127,7 @@ impl Child {
             eof: false,
             phase: Phase::Start,
             heard_at: 0,
+            began_at: 0,
             first_byte: false,
             pipe_at: 0,
             decoder: Decoder::new(LINE_MAX),
@@ -280,7 +280,7 @@ impl Child {
             Beat::Line(line, phase) => vec![Out::Bytes(line, phase)],
             Beat::Said(uuid, line) => {
                 keep(Entry::Assistant(uuid));
-                vec![Out::Bytes(line, Phase::Between)]
+                vec![Out::Bytes(line, Phase::Open)]
             }
             Beat::Call { uuid, line } => {
                 keep(Entry::Assistant(uuid));

@@ -65,7 +65,6 @@ impl World {
     fn sleep(&mut self, millis: u64) {
         self.report.hit("machine slept");
         self.sleep_through(millis);
-        self.slept_at = self.clock.at;
         self.feed(Input::Slept { millis });
     }
 
@@ -148,13 +147,14 @@ impl World {
     pub(crate) fn watch_stop(&mut self, key: u64) {
         let at = self.clock.at;
         let Some(child) = self.children.get(&key) else { return };
-        let row = self.store.rows.get(&child.session);
-        let gone = row.is_none_or(|row| row.is_gone() || row.status == Status::Ended);
         let silent = at.saturating_sub(child.heard_at.max(self.slept_at));
-        let in_time = phase_limit(child.phase).is_none_or(|limit| silent < limit);
+        let age = at.saturating_sub(child.began_at.max(self.slept_at));
+        let starting = child.phase == Phase::Start && age >= 30 * MINUTE;
+        let in_time = phase_limit(child.phase).is_none_or(|limit| silent < limit) && !starting;
         let healthy = child.alive && child.busy && !child.eof && !child.stopping && in_time;
         let session = child.session;
-        self.oracle.inv_09(session, healthy && self.oracle.is_open(session), gone);
+        let open = self.store.rows.get(&session).is_some_and(|row| row.turn.is_some());
+        self.oracle.inv_09(session, healthy, open);
     }
 
     /// Once a virtual minute: every row, and every turn that is silent for too long (INV-53).
@@ -163,13 +163,14 @@ impl World {
         let Some(state) = &self.state else { return };
         self.oracle.every_row(state, &self.store, &self.clock, &mut self.report);
         let at = self.clock.at;
+        let open = |id: SessionId| self.store.rows.get(&id).is_some_and(|row| row.turn.is_some());
         let hung: Vec<SessionId> = self
             .children
             .values()
             .filter(|child| {
                 let silent = at.saturating_sub(child.heard_at.max(self.slept_at));
                 let limit = phase_limit(child.phase).unwrap_or(u64::MAX - MINUTE);
-                child.busy && !child.stopping && child.heard_at > 0 && silent > limit + MINUTE
+                child.busy && !child.stopping && open(child.session) && silent > limit + MINUTE
             })
             .map(|child| child.session)
             .collect();

@@ -1,6 +1,6 @@
 //! The person of a world: creates sessions, writes, waits, clicks what is shown, changes their mind.
 
-use crate::clock::{MINUTE, SECOND};
+use crate::clock::SECOND;
 use crate::world::{Event, World};
 use omniscio_core::attention::{Pill, attention};
 use omniscio_core::card::{CardKind, CardReply};
@@ -203,6 +203,5 @@ impl World {
             // a switch of the environment is read at a start
             self.die(SECOND);
         }
-        self.after(5 * MINUTE, Event::Person);
     }
 }

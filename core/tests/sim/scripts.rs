@@ -125,7 +125,9 @@ pub(crate) fn turn(
     if writer.dice.chance(20) {
         writer.add(200, Beat::Line(lines::compacting(true), Phase::Free));
         let long = writer.dice.between(5 * SECOND, 12 * MINUTE);
-        writer.add(long, Beat::Line(lines::compacting(false), Phase::Between));
+        let real = writer.script.len() > messages.len() + 2;
+        let phase = if real { Phase::Between } else { Phase::Start };
+        writer.add(long, Beat::Line(lines::compacting(false), phase));
     }
     match trouble {
         None => writer.answer(),

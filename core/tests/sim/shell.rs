@@ -64,8 +64,7 @@ impl World {
         } else {
             Start::Sound
         };
-        let mut child =
-            Child::new(session, launch, plan.folder.clone(), plan.conversation, start);
+        let mut child = Child::new(session, launch, plan.conversation, start);
         child.ignores_term = self.dice.chance(80);
         self.children.insert(key, child);
         self.by_launch.insert((session, launch), key);
@@ -154,7 +153,10 @@ impl World {
         let Some(child) = self.children.get_mut(&key) else { return };
         let trouble = self.faults.of_turn(&mut self.dice);
         match child.take_up(&mut self.dice, trouble, &mut self.files) {
-            Ok(Some(sent)) => self.history(key, &sent),
+            Ok(Some(sent)) => {
+                child.began_at = self.clock.at;
+                self.history(key, &sent);
+            }
             Ok(None) => {}
             Err(never) => self.oracle.fail("A-04", never),
         }

@@ -83,6 +83,7 @@ pub(crate) struct World {
     /// Answers to questions of an earlier state are not delivered.
     pub(crate) questions: u64,
     trace: VecDeque<(u64, Told)>,
+    pub(crate) trace_max: usize,
     wakes: (u64, u32),
     pub(crate) replies: u64,
     pub(crate) slept_at: u64,
@@ -119,6 +120,7 @@ impl World {
             run: 0,
             questions: 0,
             trace: VecDeque::new(),
+            trace_max: TRACE,
             wakes: (0, 0),
             replies: 0,
             slept_at: 0,
@@ -135,8 +137,11 @@ impl World {
     pub(crate) fn live(&mut self, millis: u64) -> Result<(), Broken> {
         let end = self.clock.at + millis;
         self.run_until(end);
+        if let Some(broken) = &self.oracle.broken {
+            return Err(broken.clone());
+        }
         self.calm_down();
-        let end = self.clock.at + 75 * MINUTE;
+        let end = self.clock.at + 180 * MINUTE;
         self.run_until(end);
         self.check_settled();
         self.oracle.broken.clone().map_or(Ok(()), Err)
@@ -194,6 +199,19 @@ impl World {
         self.feed(Input::Wake);
     }
 
+    /// Nobody does anything for so long: what was to happen happens later.
+    pub(crate) fn sleep_through(&mut self, millis: u64) {
+        let events = std::mem::take(&mut self.events);
+        self.events = events.into_iter().map(|((at, n), event)| ((at + millis, n), event)).collect();
+        for child in self.children.values_mut() {
+            child.pipe_at += millis;
+        }
+        let at = self.clock.at + millis;
+        self.pass_to(at);
+        self.slept_at = at;
+        self.oracle.slept(millis);
+    }
+
     /// Something happens in so many milliseconds.
     pub(crate) fn after(&mut self, millis: u64, event: Event) {
         self.events_seen += 1;
@@ -206,7 +224,7 @@ impl World {
     }
 
     fn tell(&mut self, told: Told) {
-        if self.trace.len() >= TRACE {
+        if self.trace.len() >= self.trace_max {
             self.trace.pop_front();
         }
         self.trace.push_back((self.clock.at, told));
@@ -222,7 +240,7 @@ impl World {
             };
             text.push_str(&format!("  {:>12.3} s  {what}\n", *at as f64 / 1000.0));
         }
-        text.push_str(&format!("replay it with OMNISCIO_SIM_SEED={}\n", self.seed));
+        text.push_str(&format!("see all of it with OMNISCIO_SIM_SEED={}\n", self.seed));
         text
     }
 
@@ -265,8 +283,11 @@ impl World {
         self.questions += 1;
         let limits = Bug::limits(self.bug);
         self.state = Some(State::new(limits));
+        if self.bug == Some(Bug::DebounceInMemory) {
+            self.store.rows.values_mut().for_each(|row| row.last_restart_at = None);
+        }
         let live: Vec<_> = self.by_launch.keys().copied().filter(|_| !first).collect();
-        let rows = self.store.listed().cloned().map(|row| Bug::stored(self.bug, row)).collect();
+        let rows = self.store.listed().cloned().collect();
         let queues = self.store.listed().map(|row| (row.id, self.store.queue(row.id))).collect();
         let boot = Boot {
             seed: self.dice.raw(),
@@ -368,6 +389,13 @@ impl World {
                 (2, Death::BetweenActs),
             ])
         })
+    }
+
+    /// A commit found another row than the reducer read: nothing of the step is done.
+    fn refused(&mut self, session: SessionId) {
+        self.report.hit("commit refused");
+        let row = self.store.rows.get(&session).cloned().map(Box::new);
+        self.feed(Input::CommitRefused { row, session });
     }
 
     fn die_sometime(&mut self) {

@@ -14,7 +14,14 @@ impl Oracle {
         let Some(before) = change.before else { return };
         let count = |row: &omniscio_core::session::SessionRow| (row.retry_attempts, row.retry_day);
         let lowered = after.retry_attempts == 0 && after.retry_day.is_none();
-        if count(before) != count(after) && !lowered {
+        let by_person = matches!(change.actor, Actor::User | Actor::RetryButton);
+        if lowered && by_person {
+            self.book(after.id).charged = None;
+        }
+        let refunded = change.reason == "folder missing" && after.retry_attempts < before.retry_attempts;
+        if refunded && let Some((_, count)) = &mut self.book(after.id).charged {
+            *count -= 1;
+        } else if count(before) != count(after) && !lowered {
             self.inv_15(change);
             if change.reason == "attempt charged" {
                 self.inv_11_charged(change, now.day, report);

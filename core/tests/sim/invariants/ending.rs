@@ -45,6 +45,7 @@ impl Oracle {
         let book = self.book(after.id);
         let (stopped, local) = (book.stop_asked, std::mem::take(&mut book.local));
         book.stop_asked = false;
+        self.closed.insert(after.id, stopped);
         let restarts = matches!(after.status, Status::Starting | Status::Running);
         if !(restarts || stopped || local || by_person(change)) {
             self.inv_35(change, report);
@@ -67,7 +68,9 @@ impl Oracle {
         if !self.policy.aborted_response_recovery() {
             report.hit("stamp while recovery is off");
         }
-        if change.before.is_some_and(|before| before.turn.is_none()) {
+        // a restart that finds the folder gone takes the row back to where it was
+        let back = change.before.is_some_and(|before| before.status == Status::Starting);
+        if !back && change.before.is_some_and(|before| before.turn.is_none()) {
             self.fail("INV-10", format!("{} is stamped and no turn was open", after.id));
         }
     }

@@ -6,7 +6,7 @@ use crate::store::Store;
 use omniscio_core::id::{MessageId, SessionId};
 use omniscio_core::message::{LineText, MessageState, Origin, UserLine};
 use omniscio_core::session::{PendingAction, SessionRow, Status};
-use omniscio_core::stream::{Content, ControlAsk, StreamEvent};
+use omniscio_core::stream::{Content, ControlAsk, PartialKind, StreamEvent};
 use omniscio_core::supervisor::State;
 use std::collections::BTreeSet;
 
@@ -53,8 +53,7 @@ impl Oracle {
 
     /// INV-05: an automatic line is written by a restart, once, and never in between.
     fn inv_05(&mut self, id: SessionId) {
-        let book = self.book(id);
-        if !std::mem::take(&mut book.replay_due) {
+        if !std::mem::take(&mut self.book(id).replay_due) {
             self.fail("INV-05", format!("an automatic line of {id} belongs to no restart"));
         }
     }
@@ -132,6 +131,17 @@ impl Oracle {
                     }
                 }
             }
+            StreamEvent::Partial(partial) => match &partial.kind {
+                PartialKind::BlockStart { .. }
+                | PartialKind::Text { .. }
+                | PartialKind::Thinking { .. }
+                | PartialKind::InputJson { .. } => book.shape_since = None,
+                PartialKind::MessageStart { .. }
+                | PartialKind::BlockStop { .. }
+                | PartialKind::MessageDelta { .. }
+                | PartialKind::MessageStop
+                | PartialKind::Other => {}
+            },
             StreamEvent::ControlRequest { body: ControlAsk::CanUseTool { tool_use, .. }, .. } => {
                 set_started(book, tool_use, false);
             }

@@ -51,7 +51,7 @@ struct Book {
     again: bool,
     /// When an actor other than a message last restarted it.
     restarted: Option<u64>,
-    /// The restart's own line is still to be written.
+    /// A restart still has its own line to write.
     replay_due: bool,
     click: Option<u64>,
     charged: Option<(Day, u8)>,
@@ -80,6 +80,10 @@ pub(crate) struct Oracle {
     booted_at: u64,
     stepped_at: u64,
     retrying: Option<SessionId>,
+    /// The step is a command of the person, or a start of the app.
+    by_person: bool,
+    /// Turns that the step closed, and whether the person had asked for it.
+    closed: BTreeMap<SessionId, bool>,
     pub(crate) broken: Option<Broken>,
 }
 
@@ -97,6 +101,8 @@ impl Oracle {
             booted_at: 0,
             stepped_at: 0,
             retrying: None,
+            by_person: false,
+            closed: BTreeMap::new(),
             broken: None,
         }
     }
@@ -141,7 +147,9 @@ impl Oracle {
     /// Before an input goes in.
     pub(crate) fn before(&mut self, input: &Input, state: &State, clock: &Clock, report: &mut Report) {
         self.touched.clear();
+        self.closed.clear();
         self.retrying = None;
+        self.by_person = matches!(input, Input::Command { .. } | Input::Boot(_));
         match input {
             Input::Command { command: Command::Retry { session }, .. } => {
                 self.click(*session, state, clock.at, report);
@@ -216,7 +224,7 @@ impl Oracle {
     /// An act is about to be done.
     pub(crate) fn act(&mut self, act: &Act, store: &Store, clock: &Clock, report: &mut Report) {
         match act {
-            Act::Spawn { session, plan, .. } => self.spawns(*session, plan, store, clock.at, report),
+            Act::Spawn { session, plan, .. } => self.spawns(*session, plan, store, report),
             Act::Write { session, line, .. } => self.writes(*session, line, store, report),
             Act::Ask { question, .. } => self.asks(question, clock.now()),
             Act::Emit(view) => {

@@ -42,6 +42,16 @@ impl Oracle {
         if !restarts {
             return;
         }
+        let same = |claim: Claim| claim.actor == actor;
+        let goes_on = change.before.is_some_and(|before| before.status == Status::Starting)
+            && self.book(id).claim.is_some_and(same);
+        if goes_on {
+            // the same restart, after the old child was stopped or a question was answered
+            if actor == Actor::CrashRecovery {
+                self.book(id).claim = Some(Claim { actor, at: clock.at });
+            }
+            return;
+        }
         if let Some(before) = change.before {
             self.inv_04_allowed(actor, before, clock.now());
             self.inv_46(actor, id);
@@ -118,7 +128,6 @@ impl Oracle {
         id: SessionId,
         plan: &LaunchPlan,
         store: &Store,
-        at: u64,
         report: &mut Report,
     ) {
         let wanted = store.rows.get(&id).and_then(|row| row.cli_session_wanted);
@@ -187,8 +196,6 @@ impl Oracle {
         let Some(id) = self.retrying.take() else { return };
         if accepted {
             report.hit("retry accepted");
-            let book = self.book(id);
-            book.charged = None;
         } else {
             report.hit("retry refused");
             self.book(id).click = None;
@@ -231,10 +238,23 @@ impl Oracle {
     }
 
     /// INV-09: a running turn that is not silent beyond its phase's limit is stopped by nobody but the
-    /// person. `healthy`: what the world knows of the child.
-    pub(crate) fn inv_09(&mut self, id: SessionId, healthy: bool, by_person: bool) {
-        if healthy && !by_person && !self.book(id).stop_asked {
+    /// person. `healthy`: what the world knows of the child; `open`: its turn stays open even so.
+    pub(crate) fn inv_09(&mut self, id: SessionId, healthy: bool, open: bool) {
+        let closed_by_app = self.closed.get(&id).is_some_and(|by_person| !by_person);
+        if healthy && !self.by_person && (closed_by_app || open) {
             self.fail("INV-09", format!("a healthy running turn of {id} was stopped"));
+        }
+    }
+
+    /// INV-53: a silent turn is over within its phase's limit and one step.
+    pub(crate) fn inv_53(&mut self, id: SessionId) {
+        self.fail("INV-53", format!("a silent turn of {id} stays open"));
+    }
+
+    /// The machine slept: what a click waits for had no time.
+    pub(crate) fn slept(&mut self, millis: u64) {
+        for book in self.books.values_mut() {
+            book.click = book.click.map(|at| at + millis);
         }
     }
 
