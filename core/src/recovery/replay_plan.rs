@@ -4,7 +4,7 @@
 
 use crate::id::{CliSessionId, MessageId, Uuid};
 use crate::launch::Conversation;
-use crate::session::{AbortCause, CallState, SessionRow};
+use crate::session::{CallState, SessionRow};
 use crate::supervisor::TranscriptFacts;
 use alloc::vec::Vec;
 
@@ -72,9 +72,8 @@ pub fn replay_plan(row: &SessionRow, found: &TranscriptFacts, minted: Minted) ->
     // rule: A-04, RP-02, RP-03
     let memory = &row.replay;
     // rule: INV-20
-    // a result that named the message leaves nothing to bring back, unless it was an empty one
-    let empty = row.abort_cause == Some(AbortCause::EmptyTurn);
-    if row.delivered || (memory.answered && !empty) {
+    // a message that was answered is not sent again, whoever asks for it
+    if row.delivered || memory.answered {
         return ReplayPlan::Nothing;
     }
     let started = memory.tool_started();
@@ -299,12 +298,11 @@ mod tests {
 
     // proves: INV-20
     #[test]
-    fn an_answered_message_is_sent_again_only_if_its_answer_was_empty() {
+    fn an_answered_message_is_never_sent_again() {
         let mut row = row();
         row.replay.answered = true;
         assert_eq!(replay_plan(&row, &there(&[M]), MINTED), ReplayPlan::Nothing);
-        row.abort_cause = Some(AbortCause::EmptyTurn);
-        assert!(matches!(replay_plan(&row, &there(&[M]), MINTED), ReplayPlan::Fresh { .. }));
+        row.replay = crate::session::ReplayMemory::default();
         row.delivered = true;
         assert_eq!(replay_plan(&row, &there(&[M]), MINTED), ReplayPlan::Nothing);
     }

@@ -255,7 +255,8 @@ impl State {
         };
         if let Some(source) = session.live.replay_after_stop.take() {
             self.ask_launch(cx, id, LaunchFor::Replay(source));
-        } else if session.live.delivery.is_some() {
+        } else if session.live.delivery.is_some() && session.live.ending.is_none() {
+            // a refused start whose reason is still being looked into starts nothing
             self.spawn(cx, id);
         }
     }

@@ -179,6 +179,8 @@ impl State {
         };
         self.enter(cx, id, actor, reason, (Status::Running, None), |row| {
             row.turn_count = number;
+            // rule: A-15
+            row.intent_running = true;
             row.turn = Some(OpenTurn { number, since: now.wall, replay, real_output: false });
             // a hidden recovery goes on counting from the turn's own start
             if replay.is_none() || row.turn_since.is_none() {

@@ -212,6 +212,8 @@ impl State {
             if let Some(turn) = session.live.turn.as_mut() {
                 turn.last_sign = now;
                 turn.began = now;
+                // the CLI's own delay stood still too
+                turn.retry_until = turn.retry_until.map(|at| at.plus(millis));
             }
             match &mut session.live.child {
                 Child::Handshaking { deadline, .. } => *deadline = now.plus(handshake),

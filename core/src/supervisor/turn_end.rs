@@ -145,18 +145,26 @@ impl State {
             session.live.builder.end_turn(now)
         };
         self.show(cx, id, changes);
-        self.settle_message(cx, id, result, cost);
+        self.settle_message(cx, id, result, cost, cut);
         self.follow(cx, id, &frozen, Ended { result, spent }, disposition);
     }
 
-    /// An operator message counts as answered only when a result names it.
-    fn settle_message(&mut self, cx: &mut Cx, id: SessionId, result: &TurnResult, cost: u64) {
+    /// An operator message counts as answered only when a result names it, and not when that
+    /// result is one that recovery takes for cut off.
+    fn settle_message(
+        &mut self,
+        cx: &mut Cx,
+        id: SessionId,
+        result: &TurnResult,
+        cost: u64,
+        cut: bool,
+    ) {
         let Some(session) = self.sessions.get(&id) else {
             return;
         };
         let memory = &session.row.replay;
         let named = |uuid| memory.sent_as.contains(uuid) || memory.continued_as.contains(uuid);
-        let answered = !result.is_error && result.messages.iter().any(named);
+        let answered = !cut && !result.is_error && result.messages.iter().any(named);
         let message = memory.message.filter(|_| answered && !memory.answered);
         if let Some(message) = message {
             cx.write(Write::MessageState { id: message, state: MessageState::Answered });
@@ -280,6 +288,7 @@ impl State {
                     row.words.clone_from(&before.words);
                     row.hide_since = before.hide_since;
                     row.abort_cause = before.abort_cause;
+                    row.stop_reason = before.stop_reason;
                     row.card.clone_from(&before.card);
                 }
                 None => row.status = Status::NeedsYou,

@@ -28,7 +28,8 @@ impl World {
                 self.after(back, Event::FolderBack(folder));
             }
             Blow::TranscriptDeleted => {
-                let ids: Vec<_> = self.files.keys().copied().collect();
+                let written = |id| self.children.values().any(|child| child.file() == id);
+                let ids: Vec<_> = self.files.keys().copied().filter(|id| !written(*id)).collect();
                 if let Some(id) = self.dice.pick(&ids) {
                     self.files.remove(&id);
                 }

@@ -31,9 +31,15 @@ impl Oracle {
             && before.pending != after.pending;
         if promoted {
             let stop = after.stop_reason.map_or("", StopReason::as_str);
-            let kind = if change.actor == Actor::AbortedScan { "promotion" } else { "terminal" };
+            let by_scan = change.actor == Actor::AbortedScan;
+            // a local command leaves the row as it was before it
+            let kind = match (by_scan, change.reason) {
+                (true, _) => "promotion",
+                (false, "local command") => "still given up",
+                (false, _) => "terminal",
+            };
             report.hit(&format!("{kind} {stop}"));
-            if after.stop_reason == Some(StopReason::DailyCap) {
+            if by_scan && after.stop_reason == Some(StopReason::DailyCap) {
                 self.inv_11_promoted(change, now.day);
             }
         }

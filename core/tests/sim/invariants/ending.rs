@@ -37,6 +37,7 @@ impl Oracle {
             self.stamped(change, report);
         }
         self.note_ends(change, report);
+        self.comes_back(change);
         let Some(turn) = &before.turn else { return };
         if after.turn.as_ref().is_some_and(|open| open.number == turn.number) {
             return;
@@ -58,6 +59,16 @@ impl Oracle {
         let last = std::mem::replace(&mut book.concluded, number);
         if number <= last {
             self.fail("INV-10", format!("turn {number} of {} is concluded again", row.id));
+        }
+    }
+
+    /// CR-01, A-15: a turn that ran when the app died comes back; nothing suspends it.
+    fn comes_back(&mut self, change: &Change<'_>) {
+        let Some(before) = change.before else { return };
+        let ran = before.status == Status::Running && before.turn.is_some();
+        let boot = matches!(change.input, Input::Boot(_));
+        if boot && ran && change.after.status == Status::Paused {
+            self.fail("INV-44", format!("{} ran when the app died and is suspended", before.id));
         }
     }
 
@@ -99,9 +110,10 @@ impl Oracle {
             | Input::Cli { .. }
             | Input::Command { .. } => None,
         };
+        let empty_is_fine = !self.policy.thinking_only_recovery();
         let other_end = result.is_some_and(|result| {
             let full = result.terminal_reason.as_deref() == Some("prompt_too_long");
-            !result.is_error && !result.text.trim().is_empty() || full
+            !result.is_error && (empty_is_fine || !result.text.trim().is_empty()) || full
         });
         // a refused start is an error of its own, with words and Retry
         let refused = after.status == Status::Error && after.words.is_some();

@@ -25,7 +25,7 @@ impl Oracle {
         }
         match line.origin {
             Origin::Replay => self.replays(id, line, report),
-            Origin::Operator | Origin::OperatorPill => self.sends(id, line, store),
+            Origin::Operator | Origin::OperatorPill => self.sends(line, store),
             Origin::Orchestrator
             | Origin::AutoNudge
             | Origin::AutoCommand
@@ -90,7 +90,7 @@ impl Oracle {
         }
     }
 
-    fn sends(&mut self, id: SessionId, line: &UserLine, store: &Store) {
+    fn sends(&mut self, line: &UserLine, store: &Store) {
         let message = match &line.text {
             LineText::Of(message) | LineText::HandoverThen { message, .. } => *message,
             LineText::Own(_) => {
@@ -105,8 +105,14 @@ impl Oracle {
         if !self.written.insert(message) {
             self.fail("A-10", format!("message {message} is written twice by the queue"));
         }
-        let local = stored.is_some_and(|stored| stored.text.starts_with('/'));
-        let book = self.book(id);
+    }
+
+    /// An operator's message is stored as sent: it begins a turn, a budget and a replay memory of its
+    /// own, but for the CLI's own commands.
+    pub(super) fn sent(&mut self, message: MessageId, store: &Store) {
+        let Some(stored) = store.messages.get(&message) else { return };
+        let local = stored.text.starts_with('/');
+        let book = self.book(stored.session);
         book.local = local;
         if local {
             return;

@@ -22,6 +22,7 @@ use crate::store::Store;
 use omniscio_core::id::{MessageId, SessionId};
 use omniscio_core::ipc::RowView;
 use omniscio_core::limits::Limits;
+use omniscio_core::message::MessageState;
 use omniscio_core::session::{SessionRow, Status};
 use omniscio_core::settings::Policy;
 use omniscio_core::supervisor::{Act, Command, Input, State, Write};
@@ -183,9 +184,17 @@ impl Oracle {
         &mut self,
         (input, current): (&Input, bool),
         writes: &[Write],
-        clock: &Clock,
+        (store, clock): (&Store, &Clock),
         report: &mut Report,
     ) {
+        if let Input::Stream { session, event, .. } = input
+            && current
+        {
+            self.heard(*session, event);
+            if concludes(writes, *session) {
+                self.answered(*session, event);
+            }
+        }
         for write in writes {
             match write {
                 Write::Row { before, after, actor, reason } => {
@@ -200,15 +209,8 @@ impl Oracle {
                     self.changed(&change, clock, report);
                 }
                 Write::Settings(settings) => self.policy.settings = settings.clone(),
+                Write::MessageState { id, state: MessageState::Sent } => self.sent(*id, store),
                 Write::Message(_) | Write::MessageState { .. } | Write::Block { .. } => {}
-            }
-        }
-        if let Input::Stream { session, event, .. } = input
-            && current
-        {
-            self.heard(*session, event);
-            if concludes(writes, *session) {
-                self.answered(*session, event);
             }
         }
     }
@@ -226,7 +228,7 @@ impl Oracle {
         match act {
             Act::Spawn { session, plan, .. } => self.spawns(*session, plan, store, report),
             Act::Write { session, line, .. } => self.writes(*session, line, store, report),
-            Act::Ask { question, .. } => self.asks(question, clock.now()),
+            Act::Ask { question, .. } => self.asks(question, clock.now(), report),
             Act::Emit(view) => {
                 self.touched.insert(view.row.id);
                 self.window.insert(view.row.id, (**view).clone());

@@ -22,10 +22,6 @@ impl Oracle {
         report: &mut Report,
     ) {
         let id = change.after.id;
-        if change.reason == "conversation gone" {
-            report.hit("conversation gone");
-            self.book(id).again = true;
-        }
         if change.after.status != Status::Starting {
             return;
         }
@@ -266,9 +262,16 @@ impl Oracle {
     }
 
     /// INV-48: the first scan is 30 s after the start; with recovery off there is none.
-    pub(super) fn asks(&mut self, question: &Question, now: Now) {
-        if *question != Question::Stamped {
-            return;
+    pub(super) fn asks(&mut self, question: &Question, now: Now, report: &mut Report) {
+        match question {
+            Question::Handover { session } => {
+                // the conversation is gone: the new one belongs to the same restart
+                report.hit("conversation gone");
+                self.book(*session).again = true;
+                return;
+            }
+            Question::Folder { .. } | Question::Transcript { .. } => return,
+            Question::Stamped => {}
         }
         let age = now.mono.since(self.booted.mono);
         if age < 30 * SECOND {

@@ -37,7 +37,8 @@ impl Oracle {
         }
         if was && !is {
             book.unseen_since = None;
-            if actor != Actor::AbortedScan {
+            let replayed = actor == Actor::AbortedScan && change.after.status == Status::Starting;
+            if !replayed {
                 book.shape_since = None;
             }
             if change.after.status == Status::Starting && !book.surfaced {
