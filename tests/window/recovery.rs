@@ -39,10 +39,15 @@ async fn a_cut_off_turn_comes_back_and_nobody_sees_it() {
     };
     let hidden = seen.iter().filter(in_hidden_time).count();
     assert!(hidden >= 10, "looked {hidden} times in the hidden time: {cut_off:?} to {replayed:?}");
-    let mut shown: Vec<(&str, &str, &str, &str)> =
-        seen.iter().map(|seen| (&*seen.section, &*seen.label, &*seen.pill, &*seen.strip)).collect();
-    shown.dedup();
-    assert_eq!(shown, [("Running", "Running", "", ""), ("Needs You", "Your turn", "", "")]);
+    // a row moves to its section a moment after its label changed, so labels and sections apart
+    let mut labels: Vec<&str> = seen.iter().map(|seen| &*seen.label).collect();
+    labels.dedup();
+    assert_eq!(labels, ["Running", "Your turn"]);
+    let mut sections: Vec<&str> = seen.iter().map(|seen| &*seen.section).collect();
+    sections.dedup();
+    assert_eq!(sections, ["Running", "Needs You"]);
+    let loud = seen.iter().find(|seen| !seen.pill.is_empty() || !seen.strip.is_empty());
+    assert_eq!(loud, None);
 }
 
 // proves: RT-12, RT-13, RT-21
