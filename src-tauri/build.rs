@@ -15,8 +15,7 @@ fn main() {
     println!("cargo:rerun-if-changed=migrations");
     println!("cargo:rerun-if-changed=tauri.conf.json");
     tauri_build::try_build(
-        tauri_build::Attributes::new()
-            .capabilities_path_pattern("./src-tauri/capabilities/**/*"),
+        tauri_build::Attributes::new().capabilities_path_pattern("./src-tauri/capabilities/**/*"),
     )
     .expect("tauri-build");
 }

@@ -32,10 +32,7 @@ fn core_depends_on_serde_alone() {
         .unwrap();
     let metadata: serde_json::Value = serde_json::from_slice(&metadata.stdout).unwrap();
     let packages = metadata["packages"].as_array().unwrap();
-    let core = packages
-        .iter()
-        .find(|package| package["name"] == "omniscio-core")
-        .unwrap();
+    let core = packages.iter().find(|package| package["name"] == "omniscio-core").unwrap();
     let needed = core["dependencies"].as_array().unwrap();
     let needed: BTreeSet<_> = needed
         .iter()
@@ -54,26 +51,16 @@ fn core_depends_on_serde_alone() {
 fn core_has_no_std() {
     let lib = fs::read_to_string(root().join("core/src/lib.rs")).unwrap();
     assert!(
-        code_of(&lib)
-            .lines()
-            .any(|line| line.trim() == "#![no_std]"),
+        code_of(&lib).lines().any(|line| line.trim() == "#![no_std]"),
         "core/src/lib.rs: put `#![no_std]` back; the rules have no clock, file, thread or network"
     );
 }
 
 #[test]
 fn the_clock_is_read_in_one_file() {
-    let clocks = [
-        "Instant::now",
-        "SystemTime::now",
-        "Zoned::now",
-        "Timestamp::now",
-    ];
+    let clocks = ["Instant::now", "SystemTime::now", "Zoned::now", "Timestamp::now"];
     // the stand-in CLI is a program of its own, so it has its own one place
-    let allowed = [
-        "src-tauri/supervise/clock.rs",
-        "src-tauri/bin/fake/clock.rs",
-    ];
+    let allowed = ["src-tauri/supervise/clock.rs", "src-tauri/bin/fake/clock.rs"];
     expect_none(
         find(&["core/src", "src-tauri", "ui/src"], &clocks, &allowed),
         "take `Now` as an argument: the clock is read in src-tauri/supervise/clock.rs only",
@@ -82,10 +69,7 @@ fn the_clock_is_read_in_one_file() {
 
 #[test]
 fn sql_is_in_the_store() {
-    let store = [
-        "src-tauri/supervise/store/",
-        "src-tauri/bin/triage_aborted_sessions.rs",
-    ];
+    let store = ["src-tauri/supervise/store/", "src-tauri/bin/triage_aborted_sessions.rs"];
     expect_none(
         find(&["core", "src-tauri", "ui"], &["rusqlite"], &store),
         "ask a function of src-tauri/supervise/store/: SQL is written there only",
@@ -95,11 +79,7 @@ fn sql_is_in_the_store() {
 #[test]
 fn terminals_are_in_one_file() {
     expect_none(
-        find(
-            &["core", "src-tauri", "ui"],
-            &["portable_pty"],
-            &["src-tauri/supervise/pty.rs"],
-        ),
+        find(&["core", "src-tauri", "ui"], &["portable_pty"], &["src-tauri/supervise/pty.rs"]),
         "use src-tauri/supervise/pty.rs: it alone opens terminals",
     );
 }
@@ -123,18 +103,10 @@ fn no_test_is_switched_off() {
 
 #[test]
 fn tauri_is_in_the_window_half() {
-    let roots = [
-        "src-tauri/window/",
-        "src-tauri/lib.rs",
-        "src-tauri/main.rs",
-        "src-tauri/build.rs",
-    ];
+    let roots =
+        ["src-tauri/window/", "src-tauri/lib.rs", "src-tauri/main.rs", "src-tauri/build.rs"];
     expect_none(
-        find(
-            &["core", "src-tauri", "ui"],
-            &["tauri::", "tauri_*"],
-            &roots,
-        ),
+        find(&["core", "src-tauri", "ui"], &["tauri::", "tauri_*"], &roots),
         "move it into src-tauri/window/: the supervisor also runs without a window",
     );
 }
@@ -142,11 +114,7 @@ fn tauri_is_in_the_window_half() {
 #[test]
 fn the_browser_is_reached_through_the_bridge() {
     expect_none(
-        find(
-            &["core", "src-tauri", "ui"],
-            &["wasm_bindgen*"],
-            &["ui/src/bridge.rs"],
-        ),
+        find(&["core", "src-tauri", "ui"], &["wasm_bindgen*"], &["ui/src/bridge.rs"]),
         "add a function to ui/src/bridge.rs: it alone uses wasm_bindgen",
     );
 }
@@ -160,11 +128,7 @@ fn durations_are_limits() {
         .collect();
     let constructors: Vec<&str> = constructors.iter().map(String::as_str).collect();
     expect_none(
-        find(
-            &["core/src", "src-tauri/supervise"],
-            &constructors,
-            &["core/src/limits.rs"],
-        ),
+        find(&["core/src", "src-tauri/supervise"], &constructors, &["core/src/limits.rs"]),
         "give the duration a name, a unit and a contract id in core/src/limits.rs",
     );
 }
@@ -172,11 +136,7 @@ fn durations_are_limits() {
 #[test]
 fn the_supervisor_does_not_know_the_window() {
     expect_none(
-        find(
-            &["src-tauri/supervise"],
-            &["crate::window", "super::window"],
-            &[],
-        ),
+        find(&["src-tauri/supervise"], &["crate::window", "super::window"], &[]),
         "turn it round: the window calls the supervisor, never the other way",
     );
 }
@@ -191,9 +151,7 @@ fn the_window_goes_through_the_supervisor() {
 
 #[test]
 fn every_file_says_what_it_is() {
-    let silent = sources(&SOURCES)
-        .into_iter()
-        .filter(|(_, text)| !text.starts_with("//!"));
+    let silent = sources(&SOURCES).into_iter().filter(|(_, text)| !text.starts_with("//!"));
     expect_none(
         silent.map(|(path, _)| format!("{path}:1")).collect(),
         "begin the file with `//!`: what it does, and what it never does",
@@ -206,10 +164,7 @@ fn files_stay_short() {
         let lines = text.lines().count();
         (lines >= MAX_LINES).then(|| format!("{path}:{lines}"))
     });
-    expect_none(
-        long.collect(),
-        &format!("split it: a file stays under {MAX_LINES} lines"),
-    );
+    expect_none(long.collect(), &format!("split it: a file stays under {MAX_LINES} lines"));
 }
 
 #[test]
@@ -244,10 +199,7 @@ fn migrations_are_numbered_without_a_gap() {
         let expected = format!("{number:04}_");
         (!name.starts_with(&expected)).then(|| format!("migrations/{name}:1: expected {expected}…"))
     });
-    expect_none(
-        wrong.collect(),
-        "number migrations upwards from 0255, one each, no gap",
-    );
+    expect_none(wrong.collect(), "number migrations upwards from 0255, one each, no gap");
     assert!(!names.is_empty(), "migrations/ holds no .sql file");
 }
 
@@ -258,11 +210,7 @@ fn root() -> &'static Path {
 }
 
 fn expect_none(places: Vec<String>, what_to_do: &str) {
-    assert!(
-        places.is_empty(),
-        "{what_to_do}:\n  {}",
-        places.join("\n  ")
-    );
+    assert!(places.is_empty(), "{what_to_do}:\n  {}", places.join("\n  "));
 }
 
 /// The project's Rust files below these folders: path from the root, and text.
@@ -282,10 +230,7 @@ fn with_extension(folders: &[&str], kinds: &[&str]) -> BTreeMap<String, String> 
                 if !foreign && !name.starts_with('.') {
                     open.push(path.clone());
                 }
-            } else if path
-                .extension()
-                .is_some_and(|kind| kinds.iter().any(|k| kind == *k))
-            {
+            } else if path.extension().is_some_and(|kind| kinds.iter().any(|k| kind == *k)) {
                 let from_root = path.strip_prefix(root()).unwrap_or(&path);
                 let from_root = from_root.to_string_lossy().replace("./", "");
                 found.insert(from_root, fs::read_to_string(&path).unwrap());
@@ -300,10 +245,7 @@ fn with_extension(folders: &[&str], kinds: &[&str]) -> BTreeMap<String, String> 
 fn find(folders: &[&str], names: &[&str], allowed: &[&str]) -> Vec<String> {
     let mut places = Vec::new();
     for (path, text) in sources(folders) {
-        if allowed
-            .iter()
-            .any(|p| path == *p || (p.ends_with('/') && path.starts_with(p)))
-        {
+        if allowed.iter().any(|p| path == *p || (p.ends_with('/') && path.starts_with(p))) {
             continue;
         }
         for (number, line) in code_of(&text).lines().enumerate() {
@@ -318,16 +260,11 @@ fn find(folders: &[&str], names: &[&str], allowed: &[&str]) -> Vec<String> {
 /// The ids of a `rule:` or `proves:` mark, if the line is one.
 fn mark(line: &str) -> Vec<String> {
     let line = line.trim();
-    let comment = ["// ", "-- ", "/* "]
-        .iter()
-        .find_map(|open| line.strip_prefix(open));
-    let ids = comment.and_then(|text| {
-        text.strip_prefix("rule: ")
-            .or_else(|| text.strip_prefix("proves: "))
-    });
+    let comment = ["// ", "-- ", "/* "].iter().find_map(|open| line.strip_prefix(open));
+    let ids = comment
+        .and_then(|text| text.strip_prefix("rule: ").or_else(|| text.strip_prefix("proves: ")));
     let ids = ids.map(|ids| ids.trim_end_matches("*/").trim());
-    ids.map(|ids| ids.split(',').map(|id| id.trim().to_owned()).collect())
-        .unwrap_or_default()
+    ids.map(|ids| ids.split(',').map(|id| id.trim().to_owned()).collect()).unwrap_or_default()
 }
 
 #[test]

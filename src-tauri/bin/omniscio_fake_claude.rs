@@ -48,10 +48,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let mut given = std::env::args().skip(1).peekable();
-    if given
-        .peek()
-        .is_some_and(|first| first == "--version" || first == "-v")
-    {
+    if given.peek().is_some_and(|first| first == "--version" || first == "-v") {
         println!("{} (fake)", protocol::VERSION);
         return ExitCode::SUCCESS;
     }

@@ -44,11 +44,7 @@ pub struct Account {
 
 impl fmt::Debug for Account {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<&str> = self
-            .variables
-            .iter()
-            .map(|(name, _)| name.as_str())
-            .collect();
+        let names: Vec<&str> = self.variables.iter().map(|(name, _)| name.as_str()).collect();
         f.debug_struct("Account")
             .field("id", &self.id)
             .field("label", &self.label)
@@ -74,16 +70,10 @@ impl Account {
     /// The account that these variables of the user's environment make, if any does.
     // rule: A-11
     pub fn of_environment(env: &[Var]) -> Option<Account> {
-        let (folders, variables): (Vec<Var>, Vec<Var>) = environment_account(env)?
-            .into_iter()
-            .partition(|(name, _)| name == CONFIG_DIR);
-        let config_dir = folders
-            .into_iter()
-            .next()
-            .map(|(_, folder)| PathBuf::from(folder));
-        let api_key = variables
-            .iter()
-            .any(|(name, _)| KEYS.contains(&name.as_str()));
+        let (folders, variables): (Vec<Var>, Vec<Var>) =
+            environment_account(env)?.into_iter().partition(|(name, _)| name == CONFIG_DIR);
+        let config_dir = folders.into_iter().next().map(|(_, folder)| PathBuf::from(folder));
+        let api_key = variables.iter().any(|(name, _)| KEYS.contains(&name.as_str()));
         Some(Account {
             id: ENVIRONMENT.to_string(),
             label: "Environment".to_string(),
@@ -95,28 +85,19 @@ impl Account {
 
     /// What the window gets to know.
     pub fn view(&self) -> AccountView {
-        AccountView {
-            id: self.id.clone(),
-            label: self.label.clone(),
-            api_key: self.api_key,
-        }
+        AccountView { id: self.id.clone(), label: self.label.clone(), api_key: self.api_key }
     }
 
     /// The folder that holds the CLI's transcripts of this account.
     pub fn config_folder(&self, home: Option<&Path>) -> Option<PathBuf> {
-        self.config_dir
-            .clone()
-            .or_else(|| Some(home?.join(CONFIG_IN_HOME)))
+        self.config_dir.clone().or_else(|| Some(home?.join(CONFIG_IN_HOME)))
     }
 
     /// All variables of the account, the config folder among them.
     pub fn child_variables(&self) -> Vec<Var> {
         let folder = self.config_dir.as_ref();
         let folder = folder.map(|dir| (CONFIG_DIR.to_string(), dir.to_string_lossy().into_owned()));
-        folder
-            .into_iter()
-            .chain(self.variables.iter().cloned())
-            .collect()
+        folder.into_iter().chain(self.variables.iter().cloned()).collect()
     }
 }
 
@@ -141,9 +122,7 @@ pub fn load(data_dir: &Path, env: &[Var]) -> (Vec<Account>, Option<io::Error>) {
 
 /// Value of one variable in a list of them.
 pub fn variable<'a>(env: &'a [Var], name: &str) -> Option<&'a str> {
-    env.iter()
-        .find(|(known, _)| known == name)
-        .map(|(_, value)| value.as_str())
+    env.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
 }
 
 #[derive(Deserialize)]
@@ -165,10 +144,7 @@ fn read_file(path: &Path) -> io::Result<Vec<Account>> {
     let listed: Vec<Listed> = serde_json::from_slice(&bytes).map_err(|error| {
         // the error's own words could quote a value
         let place = format!("line {}, column {}", error.line(), error.column());
-        io::Error::new(
-            ErrorKind::InvalidData,
-            format!("{FILE} cannot be read at {place}"),
-        )
+        io::Error::new(ErrorKind::InvalidData, format!("{FILE} cannot be read at {place}"))
     })?;
     let account = |of: Listed| Account {
         id: of.id,
@@ -185,9 +161,7 @@ mod tests {
     use super::*;
 
     fn env(list: &[(&str, &str)]) -> Vec<Var> {
-        list.iter()
-            .map(|(name, value)| ((*name).into(), (*value).into()))
-            .collect()
+        list.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect()
     }
 
     fn ids(accounts: &[Account]) -> Vec<&str> {
@@ -197,14 +171,9 @@ mod tests {
     // proves: A-11
     #[test]
     fn the_environment_makes_an_account_only_when_it_says_something() {
-        for nothing in [
-            &[][..],
-            &[
-                ("PATH", "/bin"),
-                ("CLAUDE_CODE_X", "1"),
-                ("ANTHROPIC_MODEL", ""),
-            ],
-        ] {
+        for nothing in
+            [&[][..], &[("PATH", "/bin"), ("CLAUDE_CODE_X", "1"), ("ANTHROPIC_MODEL", "")]]
+        {
             assert_eq!(Account::of_environment(&env(nothing)), None);
         }
         let made = Account::of_environment(&env(&[
@@ -216,32 +185,18 @@ mod tests {
         ]))
         .unwrap();
         assert_eq!(made.config_dir, Some(PathBuf::from("/c")));
-        let names: Vec<_> = made
-            .variables
-            .iter()
-            .map(|(name, _)| name.as_str())
-            .collect();
+        let names: Vec<_> = made.variables.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["ANTHROPIC_API_KEY", "CLAUDE_CODE_USE_VERTEX"]);
         assert!(made.api_key && made.child_variables().len() == 3);
         assert!(!format!("{made:?}").contains("secret"));
-        assert!(
-            !Account::of_environment(&env(&[("ANTHROPIC_MODEL", "x")]))
-                .unwrap()
-                .api_key
-        );
+        assert!(!Account::of_environment(&env(&[("ANTHROPIC_MODEL", "x")])).unwrap().api_key);
     }
 
     #[test]
     fn the_cli_finds_its_own_folder_unless_the_account_names_one() {
         let own = Account::of_the_cli();
-        assert_eq!(
-            own.config_folder(Some(Path::new("/h"))),
-            Some(PathBuf::from("/h/.claude"))
-        );
-        assert_eq!(
-            (own.config_folder(None), own.child_variables()),
-            (None, Vec::new())
-        );
+        assert_eq!(own.config_folder(Some(Path::new("/h"))), Some(PathBuf::from("/h/.claude")));
+        assert_eq!((own.config_folder(None), own.child_variables()), (None, Vec::new()));
     }
 
     #[test]
@@ -260,10 +215,7 @@ mod tests {
         assert!(error.is_none());
         assert_eq!(ids(&accounts), [ENVIRONMENT, "work", DEFAULT]);
         assert_eq!(accounts[2].label, "Mine");
-        let mode = fs::metadata(dir.path().join(FILE))
-            .unwrap()
-            .permissions()
-            .mode();
+        let mode = fs::metadata(dir.path().join(FILE)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
 
         let (accounts, error) = of(r#"[{"id":"x","label":"X","variables":{"KEY":["sk-secret"]}}]"#);

@@ -41,10 +41,7 @@ impl Board {
             next_reply: 0,
             ended: false,
         };
-        Board {
-            facts: Mutex::new(facts),
-            changed: Condvar::new(),
-        }
+        Board { facts: Mutex::new(facts), changed: Condvar::new() }
     }
 
     /// Shows a row.
@@ -120,12 +117,7 @@ impl Board {
     /// Gives everybody who waits this error.
     pub(super) fn fail_all(&self, code: IpcCode, message: &str) {
         for sender in std::mem::take(&mut self.lock().waiting).into_values() {
-            sender
-                .try_send(Err(IpcError {
-                    code,
-                    message: message.to_string(),
-                }))
-                .ok();
+            sender.try_send(Err(IpcError { code, message: message.to_string() })).ok();
         }
     }
 
@@ -137,9 +129,7 @@ impl Board {
 
     /// Waits for the end of the loop; false if it did not come within `limit`.
     pub(super) fn ended_within(&self, limit: Duration) -> bool {
-        let waited = self
-            .changed
-            .wait_timeout_while(self.lock(), limit, |facts| !facts.ended);
+        let waited = self.changed.wait_timeout_while(self.lock(), limit, |facts| !facts.ended);
         waited.unwrap_or_else(PoisonError::into_inner).0.ended
     }
 

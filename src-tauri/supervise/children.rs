@@ -37,10 +37,7 @@ pub struct ProcessId {
 impl ProcessId {
     /// The process that has this pid now. `None` if there is none, and where `/proc` is missing.
     pub fn of(pid: u32) -> Option<ProcessId> {
-        table::stat(pid).map(|stat| ProcessId {
-            pid,
-            start_time: stat.start_time,
-        })
+        table::stat(pid).map(|stat| ProcessId { pid, start_time: stat.start_time })
     }
 }
 
@@ -56,10 +53,7 @@ pub struct Marker {
 impl Marker {
     /// The marker as variables for a child's environment.
     pub fn variables(&self) -> [(&'static str, &str); 2] {
-        [
-            (MARKER_SESSION, &self.session_id),
-            (MARKER_DATA, &self.data),
-        ]
+        [(MARKER_SESSION, &self.session_id), (MARKER_DATA, &self.data)]
     }
 }
 
@@ -95,16 +89,10 @@ pub struct StopReport {
 pub fn stop(child: &Child, timings: StopTimings) -> StopReport {
     child.signal(Signal::Term);
     if let Some(exit) = child.wait(timings.term_grace) {
-        return StopReport {
-            exit: Some(exit),
-            killed: false,
-        };
+        return StopReport { exit: Some(exit), killed: false };
     }
     let killed = child.signal(Signal::Kill);
-    StopReport {
-        exit: child.wait(timings.kill_wait),
-        killed,
-    }
+    StopReport { exit: child.wait(timings.kill_wait), killed }
 }
 
 /// Whether this very process lives. A zombie is dead.
@@ -147,10 +135,8 @@ pub fn sweep(
     protect: &[u32],
     timings: SweepTimings,
 ) -> Vec<SweptProcess> {
-    let session = RecordedSession {
-        session_id: marker.session_id.clone(),
-        parents: parents.to_vec(),
-    };
+    let session =
+        RecordedSession { session_id: marker.session_id.clone(), parents: parents.to_vec() };
     sweep_sessions(&marker.data, &[session], protect, timings)
 }
 
@@ -172,11 +158,7 @@ pub fn boot_sweep(
             }
         }
     }
-    let patient = SweepTimings {
-        term_grace: stop.term_grace,
-        kill_wait: stop.kill_wait,
-        ..sweep
-    };
+    let patient = SweepTimings { term_grace: stop.term_grace, kill_wait: stop.kill_wait, ..sweep };
     let mut swept = end_all(data, survivors, patient);
     swept.extend(sweep_sessions(data, sessions, &[], sweep));
     swept
@@ -208,11 +190,7 @@ struct Victim {
 
 impl Victim {
     fn new(id: ProcessId, session_id: &str) -> Victim {
-        Victim {
-            id,
-            session_id: session_id.to_string(),
-            command: table::command(id.pid),
-        }
+        Victim { id, session_id: session_id.to_string(), command: table::command(id.pid) }
     }
 
     /// Start time before **and** after reading the environment: both are of the same process.
@@ -239,30 +217,18 @@ fn end_all(data: &str, victims: Vec<Victim>, timings: SweepTimings) -> Vec<Swept
         victim.signal(data, Signal::Term);
     }
     wait_gone(&victims, timings.term_grace, timings.poll);
-    let stubborn: BTreeSet<ProcessId> = victims
-        .iter()
-        .map(|victim| victim.id)
-        .filter(|&id| alive(id))
-        .collect();
-    for victim in victims
-        .iter()
-        .filter(|victim| stubborn.contains(&victim.id))
-    {
+    let stubborn: BTreeSet<ProcessId> =
+        victims.iter().map(|victim| victim.id).filter(|&id| alive(id)).collect();
+    for victim in victims.iter().filter(|victim| stubborn.contains(&victim.id)) {
         victim.signal(data, Signal::Kill);
     }
     wait_gone(&victims, timings.kill_wait, timings.poll);
-    let report = |Victim {
-                      id,
-                      session_id,
-                      command,
-                  }| {
-        SweptProcess {
-            id,
-            session_id,
-            command,
-            killed: stubborn.contains(&id),
-            gone: !alive(id),
-        }
+    let report = |Victim { id, session_id, command }| SweptProcess {
+        id,
+        session_id,
+        command,
+        killed: stubborn.contains(&id),
+        gone: !alive(id),
     };
     victims.into_iter().map(report).collect()
 }
@@ -309,18 +275,11 @@ impl Snapshot {
                 // a child of this app is stopped through its handle
                 found.sheltered.insert(pid);
             }
-            let id = ProcessId {
-                pid,
-                start_time: stat.start_time,
-            };
-            found
-                .marked
-                .extend(Marked::read(id, data).filter(|_| alive(id)));
+            let id = ProcessId { pid, start_time: stat.start_time };
+            found.marked.extend(Marked::read(id, data).filter(|_| alive(id)));
         }
         let recorded = sessions.iter().flat_map(|session| &session.parents);
-        found
-            .sheltered
-            .extend(recorded.filter(|&&id| alive(id)).map(|id| id.pid));
+        found.sheltered.extend(recorded.filter(|&&id| alive(id)).map(|id| id.pid));
         // this app and whatever it was started from
         found.spared.extend(found.line_of(own));
         found
@@ -339,14 +298,10 @@ impl Snapshot {
     }
 
     fn leftovers(&self, sessions: &[RecordedSession]) -> Vec<Victim> {
-        let parents: BTreeMap<&str, &[ProcessId]> = sessions
-            .iter()
-            .map(|s| (s.session_id.as_str(), s.parents.as_slice()))
-            .collect();
+        let parents: BTreeMap<&str, &[ProcessId]> =
+            sessions.iter().map(|s| (s.session_id.as_str(), s.parents.as_slice())).collect();
         let left_behind = |marked: &&Marked| {
-            parents
-                .get(marked.session_id.as_str())
-                .is_some_and(|of| self.left_behind(marked, of))
+            parents.get(marked.session_id.as_str()).is_some_and(|of| self.left_behind(marked, of))
         };
         let victim = |marked: &Marked| Victim::new(marked.id, &marked.session_id);
         self.marked.iter().filter(left_behind).map(victim).collect()
@@ -356,27 +311,18 @@ impl Snapshot {
     /// told, it counts as living.
     fn left_behind(&self, marked: &Marked, parents: &[ProcessId]) -> bool {
         if self.spared.contains(&marked.id.pid)
-            || self
-                .line_of(marked.id.pid)
-                .iter()
-                .any(|pid| self.sheltered.contains(pid))
+            || self.line_of(marked.id.pid).iter().any(|pid| self.sheltered.contains(pid))
             || parents.is_empty()
         {
             return false;
         }
-        let mut of_its_cli = parents
-            .iter()
-            .filter(|id| Some(id.pid) == marked.cli)
-            .peekable();
+        let mut of_its_cli = parents.iter().filter(|id| Some(id.pid) == marked.cli).peekable();
         if of_its_cli.peek().is_some() {
             return !of_its_cli.any(|&id| alive(id));
         }
         // its CLI is unknown (an MCP server, a CLI inside a tool): the unknown one must be dead, and
         // every recorded one
-        let unknown_lives = self
-            .marked
-            .iter()
-            .any(|other| Some(other.id.pid) == marked.cli);
+        let unknown_lives = self.marked.iter().any(|other| Some(other.id.pid) == marked.cli);
         !unknown_lives && !parents.iter().any(|&id| alive(id))
     }
 }
@@ -389,11 +335,7 @@ impl Marked {
         }
         let text = |name| Some(std::str::from_utf8(environ.get(name)?).ok()?.to_string());
         let cli = text(CLI_PID).and_then(|pid| pid.parse().ok());
-        Some(Marked {
-            id,
-            session_id: text(MARKER_SESSION)?,
-            cli,
-        })
+        Some(Marked { id, session_id: text(MARKER_SESSION)?, cli })
     }
 }
 

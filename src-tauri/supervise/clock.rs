@@ -33,11 +33,7 @@ impl Clock {
 
 /// Joins one wall time, one monotonic time and the local time zone into a [`Sample`].
 pub fn sample(wall_ms: i64, mono_ms: u64, zone: &TimeZone) -> Sample {
-    Sample {
-        wall_ms,
-        mono_ms,
-        local_day: local_day(wall_ms, zone),
-    }
+    Sample { wall_ms, mono_ms, local_day: local_day(wall_ms, zone) }
 }
 
 /// Times outside of what a calendar can name fall on day 0.
@@ -78,10 +74,7 @@ pub struct Deadline {
 impl Deadline {
     /// The moment `limit` from now.
     pub fn after(limit: Duration) -> Deadline {
-        Deadline {
-            started: Instant::now(),
-            limit,
-        }
+        Deadline { started: Instant::now(), limit }
     }
 
     /// What is left; zero once it has passed.
@@ -117,14 +110,7 @@ mod tests {
             (midnight + 8 * 3_600_000, &west, 20_000),
             (i64::MAX, &utc, 0),
         ] {
-            assert_eq!(
-                sample(wall, 7, zone),
-                Sample {
-                    wall_ms: wall,
-                    mono_ms: 7,
-                    local_day: day
-                }
-            );
+            assert_eq!(sample(wall, 7, zone), Sample { wall_ms: wall, mono_ms: 7, local_day: day });
         }
     }
 
@@ -132,10 +118,7 @@ mod tests {
     fn readings_never_go_back() {
         let (first, second) = (Clock.now(), Clock.now());
         assert!(second.mono_ms >= first.mono_ms);
-        assert!(
-            first.wall_ms > 1_700_000_000_000,
-            "the wall clock is in milliseconds"
-        );
+        assert!(first.wall_ms > 1_700_000_000_000, "the wall clock is in milliseconds");
         assert!((first.local_day - i32::try_from(first.wall_ms / 86_400_000).unwrap()).abs() <= 1);
     }
 

@@ -129,16 +129,10 @@ impl Driver {
             Err(ran) => return ran,
         };
         for words in &loaded.unreadable {
-            tracing::error!(
-                words,
-                "a row cannot be read: it is left as it is and not shown"
-            );
+            tracing::error!(words, "a row cannot be read: it is left as it is and not shown");
         }
         for row in loaded.rows.iter().filter(|row| !row.is_gone()) {
-            self.board.show(RowView {
-                row: row.clone(),
-                live: LiveView::default(),
-            });
+            self.board.show(RowView { row: row.clone(), live: LiveView::default() });
         }
         self.board.set_settings(loaded.settings.clone());
         let boot = Boot {
@@ -147,19 +141,13 @@ impl Driver {
             rows: loaded.rows,
             queues: loaded.queues,
             block_counts: loaded.block_counts,
-            live: if first {
-                Vec::new()
-            } else {
-                self.effects.live()
-            },
+            live: if first { Vec::new() } else { self.effects.live() },
             settings: loaded.settings,
             switches: self.fixed.switches,
             accounts: self.fixed.accounts.clone(),
         };
         match self.turn(Input::Boot(Box::new(boot))) {
-            Ran::On => self.turn(Input::Cli {
-                found: path(&self.board.cli()),
-            }),
+            Ran::On => self.turn(Input::Cli { found: path(&self.board.cli()) }),
             ran @ (Ran::End | Ran::Broken(_)) => ran,
         }
     }
@@ -175,9 +163,7 @@ impl Driver {
             return Ran::End;
         }
         self.effects.generation += 1;
-        self.effects
-            .own
-            .retain(|message| !matches!(message, Message::Answer { .. }));
+        self.effects.own.retain(|message| !matches!(message, Message::Answer { .. }));
         let message = "The app had to start over inside. Look at the session and try again.";
         self.board.fail_all(IpcCode::Internal, message);
         self.state = State::new(self.fixed.limits.clone());
@@ -216,27 +202,18 @@ impl Driver {
     fn translate(&mut self, message: Message) -> Option<Input> {
         match message {
             Message::Input(input) => {
-                if let Input::Exited {
-                    session, launch, ..
-                } = &input
-                {
+                if let Input::Exited { session, launch, .. } = &input {
                     self.effects.exited(*session, *launch);
                 }
                 Some(input)
             }
-            Message::Answer {
-                generation,
-                ask,
-                answer,
-            } => {
+            Message::Answer { generation, ask, answer } => {
                 let current = generation == self.effects.generation;
                 current.then_some(Input::Answer { ask, answer })
             }
-            Message::Launched {
-                session,
-                launch,
-                child,
-            } => Some(self.effects.launched(session, launch, child)),
+            Message::Launched { session, launch, child } => {
+                Some(self.effects.launched(session, launch, child))
+            }
             Message::Cli(cli) => {
                 let found = path(&cli);
                 self.board.set_cli(cli.clone());
@@ -249,11 +226,7 @@ impl Driver {
     fn now(&self) -> Now {
         let sample = self.clock.now();
         let mono = sample.mono_ms.saturating_sub(self.effects.held_ms);
-        Now {
-            wall: Wall(sample.wall_ms),
-            mono: Mono(mono),
-            day: Day(sample.local_day),
-        }
+        Now { wall: Wall(sample.wall_ms), mono: Mono(mono), day: Day(sample.local_day) }
     }
 }
 
@@ -271,8 +244,7 @@ impl Drop for Ending {
             tracing::error!("the loop panicked: the app ends");
         }
         self.inbox.close();
-        self.board
-            .fail_all(IpcCode::Quitting, "The app is quitting.");
+        self.board.fail_all(IpcCode::Quitting, "The app is quitting.");
         self.board.end();
         self.outbox.close();
     }

@@ -114,8 +114,7 @@ impl Effects {
         launch: LaunchId,
         child: Result<Child, Failed>,
     ) -> Input {
-        self.launches
-            .launched(Key { session, launch }, child, &mut self.own)
+        self.launches.launched(Key { session, launch }, child, &mut self.own)
     }
 
     /// The rules are about to learn of this exit.
@@ -175,10 +174,7 @@ impl Effects {
                         self.tell_trouble(Some(error.to_string()));
                     }
                     troubled = true;
-                    if self
-                        .inbox
-                        .quits_within(Duration::from_millis(STORE_RETRY_MS))
-                    {
+                    if self.inbox.quits_within(Duration::from_millis(STORE_RETRY_MS)) {
                         return Err(Ran::End);
                     }
                 }
@@ -199,20 +195,13 @@ impl Effects {
             if let Act::Reply { to, reply: Ok(_) } = act {
                 let message =
                     "Something else changed this session just now. Look again.".to_string();
-                self.board.reply(
-                    to,
-                    Err(IpcError {
-                        code: IpcCode::NotEligible,
-                        message,
-                    }),
-                );
+                self.board.reply(to, Err(IpcError { code: IpcCode::NotEligible, message }));
             }
         }
         match self.patiently(|store| store.row(session)) {
             Ok(row) => {
                 let row = row.map(Box::new);
-                self.own
-                    .push_back(Message::Input(Input::CommitRefused { row, session }));
+                self.own.push_back(Message::Input(Input::CommitRefused { row, session }));
                 Ran::On
             }
             Err(ran) => ran,
@@ -223,27 +212,13 @@ impl Effects {
         let mut ran = Ran::On;
         for act in acts {
             match act {
-                Act::Spawn {
-                    session,
-                    launch,
-                    plan,
-                } => {
-                    self.launches
-                        .spawn(Key { session, launch }, *plan, &mut self.own);
+                Act::Spawn { session, launch, plan } => {
+                    self.launches.spawn(Key { session, launch }, *plan, &mut self.own);
                 }
-                Act::Write {
-                    session,
-                    launch,
-                    line,
-                } => self.write(Key { session, launch }, line),
-                Act::Control {
-                    session,
-                    launch,
-                    control,
-                } => {
+                Act::Write { session, launch, line } => self.write(Key { session, launch }, line),
+                Act::Control { session, launch, control } => {
                     let line = control_line(&control);
-                    self.launches
-                        .write(Key { session, launch }, line, &mut self.own);
+                    self.launches.write(Key { session, launch }, line, &mut self.own);
                 }
                 Act::Stop { session, launch } => {
                     self.launches.stop(Key { session, launch }, &mut self.own);
@@ -267,11 +242,7 @@ impl Effects {
                     self.board.set_settings(settings.clone());
                     self.outbox.event(Event::Settings(settings));
                 }
-                Act::Notify {
-                    session,
-                    title,
-                    body,
-                } => self.outbox.notify(session, title, body),
+                Act::Notify { session, title, body } => self.outbox.notify(session, title, body),
                 Act::Badge(count) => self.outbox.badge(count),
                 Act::Reply { to, reply } => self.board.reply(to, reply),
                 Act::Exit => ran = Ran::End,
@@ -283,9 +254,7 @@ impl Effects {
 
     fn write(&mut self, key: Key, line: UserLine) {
         match self.text(line.text) {
-            Ok(text) => self
-                .launches
-                .write(key, user_line(line.uuid, &text), &mut self.own),
+            Ok(text) => self.launches.write(key, user_line(line.uuid, &text), &mut self.own),
             Err(words) => self.own.push_back(launches::write_failed(key, words)),
         }
     }
@@ -308,21 +277,10 @@ impl Effects {
     fn ask(&mut self, ask: AskId, question: Question) {
         let at_once = match question {
             Question::Folder { folder } => {
-                self.asks
-                    .look(self.generation, ask, Look::Folder { folder })
+                self.asks.look(self.generation, ask, Look::Folder { folder })
             }
-            Question::Transcript {
-                folder,
-                account,
-                cli_session,
-                uuids,
-            } => {
-                let look = Look::Transcript {
-                    folder,
-                    account,
-                    cli_session,
-                    uuids,
-                };
+            Question::Transcript { folder, account, cli_session, uuids } => {
+                let look = Look::Transcript { folder, account, cli_session, uuids };
                 self.asks.look(self.generation, ask, look)
             }
             Question::Stamped => Some(or_failed(self.stamped())),
@@ -330,28 +288,19 @@ impl Effects {
         };
         if let Some(answer) = at_once {
             let generation = self.generation;
-            self.own.push_back(Message::Answer {
-                generation,
-                ask,
-                answer,
-            });
+            self.own.push_back(Message::Answer { generation, ask, answer });
         }
     }
 
     fn stamped(&self) -> Result<Answer, StoreError> {
         // rule: SC-03
-        Ok(Answer::Stamped {
-            ids: self.store.response_aborted_session_ids()?,
-        })
+        Ok(Answer::Stamped { ids: self.store.response_aborted_session_ids()? })
     }
 
     fn handover(&self, session: SessionId) -> Result<Answer, StoreError> {
         // rule: A-24
         let blocks = self.store.handover_source(session)?;
-        let last_message = self
-            .store
-            .last_operator_message(session)?
-            .map(|message| message.text);
+        let last_message = self.store.last_operator_message(session)?.map(|message| message.text);
         let text = handover(&blocks, last_message.as_deref(), &[]);
         Ok(Answer::Handover { text, last_message })
     }

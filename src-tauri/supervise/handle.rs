@@ -46,9 +46,7 @@ pub(super) struct Inner {
 
 impl Handle {
     pub(super) fn new(inner: Inner) -> Handle {
-        Handle {
-            inner: Arc::new(inner),
-        }
+        Handle { inner: Arc::new(inner) }
     }
 
     /// Does what a person wants; waits for the reply, at most some seconds.
@@ -71,10 +69,9 @@ impl Handle {
         outcome.unwrap_or_else(|none| {
             self.inner.board.forget(reply);
             Err(match none {
-                RecvTimeoutError::Timeout => error(
-                    IpcCode::Full,
-                    "The app is busy. It does this as soon as it can.",
-                ),
+                RecvTimeoutError::Timeout => {
+                    error(IpcCode::Full, "The app is busy. It does this as soon as it can.")
+                }
                 RecvTimeoutError::Disconnected => error(IpcCode::Quitting, "The app is quitting."),
             })
         })
@@ -93,22 +90,12 @@ impl Handle {
     /// If the store cannot be read.
     pub fn snapshot(&self) -> Result<Snapshot, IpcError> {
         let recent_folders = self.read(|store| store.recent_folders())?;
-        let Inner {
-            board,
-            ground,
-            switches,
-            fake,
-            ..
-        } = &*self.inner;
+        let Inner { board, ground, switches, fake, .. } = &*self.inner;
         Ok(Snapshot {
             rows: board.rows(),
             settings: board.settings(),
             switches: *switches,
-            accounts: ground
-                .accounts
-                .iter()
-                .map(|account| account.view())
-                .collect(),
+            accounts: ground.accounts.iter().map(|account| account.view()).collect(),
             cli: board.cli(),
             hide_max_ms: ground.limits.hide_max_ms,
             hide_future_tolerance_ms: ground.limits.hide_future_tolerance_ms,
@@ -150,10 +137,9 @@ impl Handle {
     pub fn explain(&self, session: SessionId) -> Result<Explanation, IpcError> {
         match self.command(Command::Explain { session })? {
             Reply::Explained(explanation) => Ok(explanation),
-            Reply::Done | Reply::Created(_) | Reply::Accepted(_) => Err(error(
-                IpcCode::Internal,
-                "The app gave another answer than was asked for.",
-            )),
+            Reply::Done | Reply::Created(_) | Reply::Accepted(_) => {
+                Err(error(IpcCode::Internal, "The app gave another answer than was asked for."))
+            }
         }
     }
 
@@ -175,20 +161,9 @@ impl Handle {
         }
         let real_path = real_path(folder);
         let decided = self.read(|store| store.trusted(&real_path))?;
-        let command = |item: probes::TrustItem| FolderCommand {
-            file: item.file,
-            text: item.text,
-        };
-        let commands = probes::folder_commands(folder)
-            .into_iter()
-            .map(command)
-            .collect();
-        Ok(FolderCheck {
-            exists: true,
-            real_path,
-            decided,
-            commands,
-        })
+        let command = |item: probes::TrustItem| FolderCommand { file: item.file, text: item.text };
+        let commands = probes::folder_commands(folder).into_iter().map(command).collect();
+        Ok(FolderCheck { exists: true, real_path, decided, commands })
     }
 
     /// Remembers whether a folder may run what it brings, by its real path.
@@ -207,10 +182,7 @@ impl Handle {
     /// # Errors
     /// As [`Handle::command`]; that the CLI does not run is a result, not an error.
     pub fn set_cli(&self, path: &str) -> Result<CliState, IpcError> {
-        let program = Program {
-            path: PathBuf::from(path),
-            args: Vec::new(),
-        };
+        let program = Program { path: PathBuf::from(path), args: Vec::new() };
         let state = surroundings::look_at(&program, &self.inner.ground.login_env);
         if let CliState::Found { path, .. } = &state {
             let change = SettingChange::ClaudePath(path.clone());
@@ -245,11 +217,7 @@ impl Handle {
     pub fn quit(&self) -> Result<(), IpcError> {
         self.inner.inbox.quit();
         let (reply, _nobody_waits) = self.inner.board.expect();
-        self.send(Input::Command {
-            reply,
-            command: Command::Quit,
-        })
-        .map_err(refusal)
+        self.send(Input::Command { reply, command: Command::Quit }).map_err(refusal)
     }
 
     /// What the listener is told of as [`omniscio_core::ipc::Event::StoreTrouble`].
@@ -267,45 +235,33 @@ impl Handle {
     }
 
     fn tell_cli(&self, state: &CliState) -> Result<(), IpcError> {
-        self.inner
-            .inbox
-            .command(Message::Cli(state.clone()))
-            .map_err(refusal)
+        self.inner.inbox.command(Message::Cli(state.clone())).map_err(refusal)
     }
 
     fn read<T>(
         &self,
         what: impl FnOnce(&mut Store) -> Result<T, StoreError>,
     ) -> Result<T, IpcError> {
-        let mut reader: MutexGuard<'_, Store> = self
-            .inner
-            .reader
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut reader: MutexGuard<'_, Store> =
+            self.inner.reader.lock().unwrap_or_else(PoisonError::into_inner);
         what(&mut reader).map_err(|failed| error(IpcCode::Store, failed.to_string()))
     }
 }
 
 fn real_path(folder: &Path) -> String {
-    let real = folder
-        .canonicalize()
-        .unwrap_or_else(|_| folder.to_path_buf());
+    let real = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
     real.display().to_string()
 }
 
 fn error(code: IpcCode, message: impl Into<String>) -> IpcError {
-    IpcError {
-        code,
-        message: message.into(),
-    }
+    IpcError { code, message: message.into() }
 }
 
 fn refusal(refused: Refused) -> IpcError {
     match refused {
-        Refused::Full => error(
-            IpcCode::Full,
-            "Too much is waiting already. Try again in a moment.",
-        ),
+        Refused::Full => {
+            error(IpcCode::Full, "Too much is waiting already. Try again in a moment.")
+        }
         Refused::Closed => error(IpcCode::Quitting, "The app is quitting."),
     }
 }

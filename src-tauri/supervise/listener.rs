@@ -77,10 +77,7 @@ impl Outbox {
     pub(super) fn event(&self, event: Event) {
         let dropped = self.add(|pending| pending.batch.push(event));
         if dropped > 0 {
-            tracing::warn!(
-                dropped,
-                "the window is far behind: it reads these blocks itself"
-            );
+            tracing::warn!(dropped, "the window is far behind: it reads these blocks itself");
         }
     }
 
@@ -91,11 +88,7 @@ impl Outbox {
                 tracing::warn!(%session, "a notice is dropped: too many wait");
                 pending.notices.remove(0);
             }
-            pending.notices.push(Notice {
-                session,
-                title,
-                body,
-            });
+            pending.notices.push(Notice { session, title, body });
         });
     }
 
@@ -136,12 +129,7 @@ fn deliver(shared: &Shared, listener: &dyn Listener) {
         if !batch.is_empty() {
             listener.events(batch);
         }
-        for Notice {
-            session,
-            title,
-            body,
-        } in notices
-        {
+        for Notice { session, title, body } in notices {
             listener.notify(session, &title, &body);
         }
         if let Some(count) = badge {
@@ -177,9 +165,7 @@ mod tests {
             self.go.lock().unwrap().recv().unwrap();
         }
         fn notify(&self, _: SessionId, title: &str, body: &str) {
-            self.told
-                .send(Told::Notice(format!("{title}: {body}")))
-                .unwrap();
+            self.told.send(Told::Notice(format!("{title}: {body}"))).unwrap();
         }
         fn badge(&self, count: usize) {
             self.told.send(Told::Badge(count)).unwrap();
@@ -193,11 +179,7 @@ mod tests {
     fn a_listener_that_waits_gets_the_rest_joined_and_the_loop_goes_on() {
         let (told, heard) = channel();
         let (go, gate) = channel();
-        let outbox = Outbox::start(Arc::new(Slow {
-            told,
-            go: Mutex::new(gate),
-        }))
-        .unwrap();
+        let outbox = Outbox::start(Arc::new(Slow { told, go: Mutex::new(gate) })).unwrap();
         outbox.event(Event::Load(Some(1)));
         assert!(
             matches!(heard.recv().unwrap(), Told::Events(batch) if batch == [Event::Load(Some(1))])

@@ -52,20 +52,14 @@ fn read_variables(printed: &[u8]) -> Option<Vec<(OsString, OsString)>> {
         let (name, value) = (&pair[..equals], &pair[equals + 1..]);
         let of_the_shell = OF_THE_SHELL.iter().any(|known| known.as_bytes() == name);
         let keep = !name.is_empty() && !of_the_shell;
-        keep.then(|| {
-            (
-                OsStr::from_bytes(name).into(),
-                OsString::from_vec(value.to_vec()),
-            )
-        })
+        keep.then(|| (OsStr::from_bytes(name).into(), OsString::from_vec(value.to_vec())))
     });
     let variables: Vec<_> = pairs.collect();
     (!variables.is_empty()).then_some(variables)
 }
 
 fn find(all: &[u8], wanted: &[u8]) -> Option<usize> {
-    all.windows(wanted.len())
-        .position(|window| window == wanted)
+    all.windows(wanted.len()).position(|window| window == wanted)
 }
 
 #[cfg(test)]
@@ -73,9 +67,7 @@ mod tests {
     use super::*;
 
     fn pairs(list: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
-        list.iter()
-            .map(|(name, value)| (name.into(), value.into()))
-            .collect()
+        list.iter().map(|(name, value)| (name.into(), value.into())).collect()
     }
 
     #[test]

@@ -32,11 +32,8 @@ pub fn init(folder: &Path) -> io::Result<()> {
     let writer = Mutex::new(DailyFile::open(folder, DAY_MAX_BYTES)?);
     let filter =
         EnvFilter::try_from_env(FILTER_VARIABLE).unwrap_or_else(|_| EnvFilter::new("info"));
-    let subscriber = tracing_subscriber::fmt()
-        .json()
-        .with_env_filter(filter)
-        .with_writer(writer)
-        .finish();
+    let subscriber =
+        tracing_subscriber::fmt().json().with_env_filter(filter).with_writer(writer).finish();
     // an error means that somebody in this process logs already: a test, or the first call
     tracing::subscriber::set_global_default(subscriber).ok();
     Ok(())
@@ -64,9 +61,7 @@ fn next_secret(text: &str, from: usize) -> Option<(usize, usize)> {
         |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '~' | '+' | '/' | '=');
     let mut at = from;
     while let Some(begin) = text[at..].find(word).map(|skip| at + skip) {
-        let end = text[begin..]
-            .find(|c| !word(c))
-            .map_or(text.len(), |length| begin + length);
+        let end = text[begin..].find(|c| !word(c)).map_or(text.len(), |length| begin + length);
         let before = text[from..begin].trim_end();
         let bearer = before.get(before.len().saturating_sub(6)..);
         if bearer.is_some_and(|word| word.eq_ignore_ascii_case("bearer"))
@@ -99,19 +94,10 @@ struct DailyFile {
 
 impl DailyFile {
     fn open(folder: &Path, max_bytes: u64) -> io::Result<DailyFile> {
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(folder)?;
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         let day = Clock.now().local_day;
         let (file, written) = open_day(folder, day)?;
-        Ok(DailyFile {
-            folder: folder.to_path_buf(),
-            day,
-            file,
-            written,
-            max_bytes,
-        })
+        Ok(DailyFile { folder: folder.to_path_buf(), day, file, written, max_bytes })
     }
 
     fn write_line(&mut self, line: &[u8], today: i32) -> io::Result<()> {
@@ -127,8 +113,7 @@ impl DailyFile {
         if self.written <= self.max_bytes {
             self.file.write_all(clean.as_bytes())
         } else if before <= self.max_bytes {
-            self.file
-                .write_all(b"{\"message\":\"the log of this day is full\"}\n")
+            self.file.write_all(b"{\"message\":\"the log of this day is full\"}\n")
         } else {
             Ok(())
         }
@@ -151,20 +136,12 @@ impl Write for DailyFile {
 /// Opens a day's file and removes those of days long past.
 fn open_day(folder: &Path, day: i32) -> io::Result<(File, u64)> {
     let path = folder.join(format!("{PREFIX}{}{SUFFIX}", Day(day).to_iso()));
-    let file = OpenOptions::new()
-        .create(true)
-        .append(true)
-        .mode(0o600)
-        .open(path)?;
+    let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
     let written = file.metadata()?.len();
-    let names = fs::read_dir(folder)?
-        .flatten()
-        .map(|entry| entry.file_name());
+    let names = fs::read_dir(folder)?.flatten().map(|entry| entry.file_name());
     let ours = |name: &String| name.starts_with(PREFIX) && name.ends_with(SUFFIX);
-    let mut days: Vec<String> = names
-        .filter_map(|name| name.into_string().ok())
-        .filter(ours)
-        .collect();
+    let mut days: Vec<String> =
+        names.filter_map(|name| name.into_string().ok()).filter(ours).collect();
     days.sort();
     let old = days.len().saturating_sub(DAYS_KEPT);
     for name in &days[..old] {
@@ -183,28 +160,13 @@ mod tests {
     fn what_looks_like_a_secret_is_cut() {
         for (text, clean) in [
             ("key sk-ant-api03-abcdef_gh failed", "key [cut] failed"),
-            (
-                "ANTHROPIC_API_KEY=sk-ant-api03-x",
-                "ANTHROPIC_API_KEY=[cut]",
-            ),
-            (
-                "Authorization: Bearer abc.DEF-123456",
-                "Authorization: Bearer [cut]",
-            ),
-            (
-                "\"authorization\":\"bearer abcdefghi\"",
-                "\"authorization\":\"bearer [cut]\"",
-            ),
+            ("ANTHROPIC_API_KEY=sk-ant-api03-x", "ANTHROPIC_API_KEY=[cut]"),
+            ("Authorization: Bearer abc.DEF-123456", "Authorization: Bearer [cut]"),
+            ("\"authorization\":\"bearer abcdefghi\"", "\"authorization\":\"bearer [cut]\""),
             ("token eyJhbGciOi.eyJzdWIi.sig, next", "token [cut], next"),
             ("sk-aaaaaaaaa and sk-bbbbbbbbb", "[cut] and [cut]"),
-            (
-                "a task-force risk-assessment",
-                "a task-force risk-assessment",
-            ),
-            (
-                "the bearer of news; sk-1; größe",
-                "the bearer of news; sk-1; größe",
-            ),
+            ("a task-force risk-assessment", "a task-force risk-assessment"),
+            ("the bearer of news; sk-1; größe", "the bearer of news; sk-1; größe"),
             ("", ""),
         ] {
             assert_eq!(redact(text), clean);
@@ -217,25 +179,16 @@ mod tests {
         let folder = dir.path().join("logs");
         let mut log = DailyFile::open(&folder, 1_000).unwrap();
         for day in 0..20 {
-            log.write_line(b"{\"key\":\"sk-ant-0123456789\"}\n", day)
-                .unwrap();
+            log.write_line(b"{\"key\":\"sk-ant-0123456789\"}\n", day).unwrap();
         }
-        let mut names: Vec<_> = fs::read_dir(&folder)
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name())
-            .collect();
+        let mut names: Vec<_> =
+            fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         names.sort();
         assert_eq!(names.len(), DAYS_KEPT);
         let last = folder.join("omniscio.1970-01-20.log");
         assert_eq!(fs::read_to_string(&last).unwrap(), "{\"key\":\"[cut]\"}\n");
-        assert_eq!(
-            fs::metadata(&last).unwrap().permissions().mode() & 0o777,
-            0o600
-        );
-        assert_eq!(
-            fs::metadata(&folder).unwrap().permissions().mode() & 0o777,
-            0o700
-        );
+        assert_eq!(fs::metadata(&last).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o700);
     }
 
     #[test]
@@ -246,9 +199,6 @@ mod tests {
             log.write_line(b"12345678\n", 3).unwrap();
         }
         let text = fs::read_to_string(dir.path().join("omniscio.1970-01-04.log")).unwrap();
-        assert_eq!(
-            text,
-            "12345678\n{\"message\":\"the log of this day is full\"}\n"
-        );
+        assert_eq!(text, "12345678\n{\"message\":\"the log of this day is full\"}\n");
     }
 }

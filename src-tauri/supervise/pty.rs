@@ -91,10 +91,7 @@ pub struct Exit {
 
 impl From<ExitStatus> for Exit {
     fn from(status: ExitStatus) -> Exit {
-        Exit {
-            code: status.code(),
-            signal: status.signal(),
-        }
+        Exit { code: status.code(), signal: status.signal() }
     }
 }
 
@@ -148,10 +145,7 @@ impl Child {
 
     /// Pid and start time together, where the system tells the start time.
     pub fn id(&self) -> Option<ProcessId> {
-        Some(ProcessId {
-            pid: self.pid(),
-            start_time: self.start_time()?,
-        })
+        Some(ProcessId { pid: self.pid(), start_time: self.start_time()? })
     }
 
     /// Queues `bytes` for the child's stdin; `Written` or `WriteFailed` with `token` follows. Never
@@ -162,12 +156,10 @@ impl Child {
         let Some(sender) = queue.as_ref() else {
             return Err(WriteRefused::Closed);
         };
-        sender
-            .try_send(workers::Message { token, bytes })
-            .map_err(|error| match error {
-                TrySendError::Full(_) => WriteRefused::Full,
-                TrySendError::Disconnected(_) => WriteRefused::Closed,
-            })
+        sender.try_send(workers::Message { token, bytes }).map_err(|error| match error {
+            TrySendError::Full(_) => WriteRefused::Full,
+            TrySendError::Disconnected(_) => WriteRefused::Closed,
+        })
     }
 
     /// Closes the child's stdin once what is queued has been written.
@@ -186,10 +178,7 @@ impl Child {
     /// How the child ended; waits at most `limit` for it.
     pub fn wait(&self, limit: Duration) -> Option<Exit> {
         let exit = lock(&self.shared.exit);
-        let waited = self
-            .shared
-            .exited
-            .wait_timeout_while(exit, limit, |exit| exit.is_none());
+        let waited = self.shared.exited.wait_timeout_while(exit, limit, |exit| exit.is_none());
         *waited.unwrap_or_else(PoisonError::into_inner).0
     }
 }
@@ -208,10 +197,7 @@ where
     // in an unknown format to /bin/sh instead of saying ENOEXEC
     let mut command = Command::new(&line.program);
     command.env_clear().current_dir(&line.cwd);
-    command
-        .stdin(Stdio::piped())
-        .stdout(slave)
-        .stderr(Stdio::piped());
+    command.stdin(Stdio::piped()).stdout(slave).stderr(Stdio::piped());
     own_session(&mut command, Some(image));
     let process = command.spawn().map_err(|error| exec_error(line, &error))?;
     // it holds the last handle of the slave in this process: the end of output is seen without it
@@ -231,30 +217,16 @@ pub(super) fn detach(command: &mut Command) {
 /// A pseudo-terminal: its master, and its slave already in raw mode, so that no byte is echoed,
 /// translated or cut at 4096.
 fn open_raw_pty() -> Result<(File, File), SpawnError> {
-    let size = PtySize {
-        rows: 100,
-        cols: TERMINAL_COLUMNS,
-        pixel_width: 0,
-        pixel_height: 0,
-    };
-    let pair = native_pty_system()
-        .openpty(size)
-        .map_err(|error| SpawnError {
-            errno: errno_in_words(&error.to_string()),
-            step: SpawnStep::OpenPty,
-            message: format!("cannot open a terminal: {error}"),
-        })?;
+    let size = PtySize { rows: 100, cols: TERMINAL_COLUMNS, pixel_width: 0, pixel_height: 0 };
+    let pair = native_pty_system().openpty(size).map_err(|error| SpawnError {
+        errno: errno_in_words(&error.to_string()),
+        step: SpawnStep::OpenPty,
+        message: format!("cannot open a terminal: {error}"),
+    })?;
     let failed = |error: io::Error| {
-        SpawnError::new(
-            SpawnStep::OpenPty,
-            "cannot open the terminal's two ends",
-            &error,
-        )
+        SpawnError::new(SpawnStep::OpenPty, "cannot open the terminal's two ends", &error)
     };
-    let path = pair
-        .master
-        .tty_name()
-        .ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
+    let path = pair.master.tty_name().ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
     // without O_NOCTTY an app that has no terminal would make it its own
     let slave = OpenOptions::new()
         .read(true)
@@ -262,10 +234,7 @@ fn open_raw_pty() -> Result<(File, File), SpawnError> {
         .custom_flags(libc::O_NOCTTY)
         .open(path)
         .map_err(failed)?;
-    let raw_fd = pair
-        .master
-        .as_raw_fd()
-        .ok_or_else(|| failed(io::ErrorKind::Other.into()))?;
+    let raw_fd = pair.master.as_raw_fd().ok_or_else(|| failed(io::ErrorKind::Other.into()))?;
     let master = duplicate(raw_fd).map_err(failed)?;
 
     let raw = tcgetattr(&slave).and_then(|mut modes| {
@@ -273,19 +242,12 @@ fn open_raw_pty() -> Result<(File, File), SpawnError> {
         tcsetattr(&slave, OptionalActions::Now, &modes)
     });
     raw.map_err(|error| {
-        SpawnError::new(
-            SpawnStep::RawMode,
-            "cannot make the terminal raw",
-            &error.into(),
-        )
+        SpawnError::new(SpawnStep::RawMode, "cannot make the terminal raw", &error.into())
     })?;
     Ok((master.into(), slave))
 }
 
-#[expect(
-    unsafe_code,
-    reason = "portable-pty gives its descriptor only as a number"
-)]
+#[expect(unsafe_code, reason = "portable-pty gives its descriptor only as a number")]
 fn duplicate(raw_fd: std::os::fd::RawFd) -> io::Result<OwnedFd> {
     // SAFETY: the caller holds the `MasterPty` that owns this descriptor across the call
     unsafe { BorrowedFd::borrow_raw(raw_fd) }.try_clone_to_owned()
@@ -314,15 +276,8 @@ unsafe impl Sync for Strings {}
 
 impl Strings {
     fn new(owned: Vec<CString>) -> Strings {
-        let pointers = owned
-            .iter()
-            .map(|text| text.as_ptr())
-            .chain([ptr::null()])
-            .collect();
-        Strings {
-            pointers,
-            _owned: owned,
-        }
+        let pointers = owned.iter().map(|text| text.as_ptr()).chain([ptr::null()]).collect();
+        Strings { pointers, _owned: owned }
     }
 }
 
@@ -336,15 +291,9 @@ impl Image {
         }
         let mut env = Vec::new();
         for (name, value) in &line.env {
-            env.push(CString::new(
-                [name.as_bytes(), value.as_bytes()].join(&b'='),
-            )?);
+            env.push(CString::new([name.as_bytes(), value.as_bytes()].join(&b'='))?);
         }
-        Ok(Image {
-            program,
-            args: Strings::new(args),
-            env: Strings::new(env),
-        })
+        Ok(Image { program, args: Strings::new(args), env: Strings::new(env) })
     }
 
     /// Returns only if it fails.
@@ -359,10 +308,7 @@ impl Image {
 
 /// Makes the command lead a session of its own. With an image it gets stdout as its terminal and
 /// becomes the image.
-#[expect(
-    unsafe_code,
-    reason = "what happens between fork and exec has no safe interface"
-)]
+#[expect(unsafe_code, reason = "what happens between fork and exec has no safe interface")]
 fn own_session(command: &mut Command, image: Option<Image>) {
     let prepare = move || {
         default_signals();
@@ -381,13 +327,7 @@ fn own_session(command: &mut Command, image: Option<Image>) {
 /// hang-up ends. (The standard library already clears the mask and SIGPIPE.)
 #[expect(unsafe_code, reason = "signal dispositions have no safe interface")]
 fn default_signals() {
-    for signal in [
-        libc::SIGHUP,
-        libc::SIGINT,
-        libc::SIGQUIT,
-        libc::SIGTERM,
-        libc::SIGCHLD,
-    ] {
+    for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGCHLD] {
         // SAFETY: async-signal-safe, and no handler is installed
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
@@ -402,12 +342,7 @@ fn close_the_rest_at_exec() {
     {
         // SAFETY: changes flags of descriptors only
         let done = unsafe {
-            libc::syscall(
-                libc::SYS_close_range,
-                3,
-                libc::c_uint::MAX,
-                libc::CLOSE_RANGE_CLOEXEC,
-            )
+            libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC)
         };
         if done == 0 {
             return;

@@ -150,13 +150,7 @@ impl Supervisor {
             rules: config.rules,
         };
         let effects = Effects::new(store, &ground, &inbox, outbox.clone(), Arc::clone(&board));
-        let driver = Driver::new(
-            effects,
-            fixed,
-            Arc::clone(&inbox),
-            outbox,
-            Arc::clone(&board),
-        );
+        let driver = Driver::new(effects, fixed, Arc::clone(&inbox), outbox, Arc::clone(&board));
         start_loop(driver, lock)?;
         ask_version(&ground, &inbox);
         Ok(Handle::new(Inner {
@@ -197,23 +191,16 @@ fn ground(
         accounts
     });
     let program = match &config.cli {
-        Cli::Fixed { program, args } => Ok(Program {
-            path: program.clone(),
-            args: args.clone(),
-        }),
+        Cli::Fixed { program, args } => Ok(Program { path: program.clone(), args: args.clone() }),
         Cli::Search => surroundings::find(&loaded.settings.claude_path, &login_env),
     };
     let cli = match &program {
-        Ok(program) => CliState::Found {
-            path: program.path.display().to_string(),
-            version: String::new(),
-        },
+        Ok(program) => {
+            CliState::Found { path: program.path.display().to_string(), version: String::new() }
+        }
         Err(looked) => surroundings::missing(looked),
     };
-    let data = config
-        .data_dir
-        .canonicalize()
-        .map_err(StartError::DataFolder)?;
+    let data = config.data_dir.canonicalize().map_err(StartError::DataFolder)?;
     let ground = Ground {
         program: Mutex::new(program),
         login_env,
@@ -229,14 +216,8 @@ fn boot_sweep(ground: &Ground, loaded: &Loaded) {
     // rule: A-03
     let sessions = loaded.rows.iter().filter_map(|row| {
         let child = row.child?;
-        let parent = ProcessId {
-            pid: child.pid,
-            start_time: child.start,
-        };
-        Some(RecordedSession {
-            session_id: row.id.to_string(),
-            parents: vec![parent],
-        })
+        let parent = ProcessId { pid: child.pid, start_time: child.start };
+        Some(RecordedSession { session_id: row.id.to_string(), parents: vec![parent] })
     });
     let sessions: Vec<RecordedSession> = sessions.collect();
     if sessions.is_empty() {
@@ -275,12 +256,10 @@ fn ask_version(ground: &Arc<Ground>, inbox: &Arc<Inbox>) {
         return;
     };
     let (ground, inbox) = (Arc::clone(ground), Arc::clone(inbox));
-    let asked = thread::Builder::new()
-        .name("cli-version".to_string())
-        .spawn(move || {
-            let state = surroundings::look_at(&program, &ground.login_env);
-            inbox.push(Message::Cli(state));
-        });
+    let asked = thread::Builder::new().name("cli-version".to_string()).spawn(move || {
+        let state = surroundings::look_at(&program, &ground.login_env);
+        inbox.push(Message::Cli(state));
+    });
     if let Err(error) = asked {
         tracing::warn!(%error, "the version of the CLI is not known");
     }

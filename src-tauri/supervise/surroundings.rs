@@ -33,10 +33,7 @@ pub(super) fn login_env() -> Vec<Var> {
     let readable: Vec<Var> = variables.into_iter().filter_map(text).collect();
     if readable.len() < count {
         let left_out = count - readable.len();
-        tracing::warn!(
-            left_out,
-            "variables that are no UTF-8 do not reach the sessions"
-        );
+        tracing::warn!(left_out, "variables that are no UTF-8 do not reach the sessions");
     }
     readable
 }
@@ -44,41 +41,25 @@ pub(super) fn login_env() -> Vec<Var> {
 /// The CLI: the one that the user chose, else on the PATH of the login shell, else in the usual
 /// places. The error is where it was looked for.
 pub(super) fn find(chosen: &str, env: &[Var]) -> Result<Program, Vec<PathBuf>> {
-    let chosen: Vec<PathBuf> = Some(chosen)
-        .filter(|path| !path.is_empty())
-        .map(PathBuf::from)
-        .into_iter()
-        .collect();
+    let chosen: Vec<PathBuf> =
+        Some(chosen).filter(|path| !path.is_empty()).map(PathBuf::from).into_iter().collect();
     let home = variable(env, "HOME").map(Path::new);
     let path = find_claude(variable(env, "PATH").map(OsStr::new), home, &chosen)?;
-    Ok(Program {
-        path,
-        args: Vec::new(),
-    })
+    Ok(Program { path, args: Vec::new() })
 }
 
 /// Asks a program for its version.
 pub(super) fn look_at(program: &Program, env: &[Var]) -> CliState {
     let path = program.path.display().to_string();
-    let env: Vec<(OsString, OsString)> = env
-        .iter()
-        .map(|(name, value)| (name.into(), value.into()))
-        .collect();
+    let env: Vec<(OsString, OsString)> =
+        env.iter().map(|(name, value)| (name.into(), value.into())).collect();
     match claude_version(&program.path, &env, Duration::from_millis(VERSION_MS)) {
         Ok(version) => CliState::Found { path, version },
-        Err(error) => CliState::Broken {
-            path,
-            error: error.to_string(),
-        },
+        Err(error) => CliState::Broken { path, error: error.to_string() },
     }
 }
 
 /// There is none at these places.
 pub(super) fn missing(looked: &[PathBuf]) -> CliState {
-    CliState::Missing {
-        looked: looked
-            .iter()
-            .map(|place| place.display().to_string())
-            .collect(),
-    }
+    CliState::Missing { looked: looked.iter().map(|place| place.display().to_string()).collect() }
 }

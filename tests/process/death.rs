@@ -47,19 +47,10 @@ fn host() {
 /// `before` runs in the shell that becomes the app.
 fn start_host(home: &Path, marker: &Marker, text: &str, before: &str, spawns: usize) -> Host {
     let mut shell = Command::new("/bin/sh");
-    shell.args([
-        "-c",
-        &format!("{before} exec \"$0\" --exact death::host --nocapture"),
-    ]);
+    shell.args(["-c", &format!("{before} exec \"$0\" --exact death::host --nocapture")]);
     shell.arg(env::current_exe().unwrap()).current_dir(home);
-    shell
-        .env(SCRIPT, text)
-        .env("HOST_SESSION", &marker.session_id)
-        .env("HOST_DATA", &marker.data);
-    shell
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
+    shell.env(SCRIPT, text).env("HOST_SESSION", &marker.session_id).env("HOST_DATA", &marker.data);
+    shell.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     shell.env(SPAWNS, spawns.to_string());
     Host(shell.spawn().unwrap())
 }
@@ -111,26 +102,13 @@ fn survivor(marker: &Marker) -> Survivor {
     let cli = process_in(&home.path().join("cli"));
     let tool = process_in(&home.path().join("tool"));
     host.die();
-    Survivor {
-        cli,
-        tool,
-        _home: home,
-    }
+    Survivor { cli, tool, _home: home }
 }
 
 fn sweep_at_boot(marker: &Marker, parents: Vec<ProcessId>) -> Vec<ProcessId> {
-    let stop = StopTimings {
-        term_grace: TIMINGS.term_grace,
-        kill_wait: TIMINGS.kill_wait,
-    };
-    let session = RecordedSession {
-        session_id: marker.session_id.clone(),
-        parents,
-    };
-    boot_sweep(&marker.data, &[session], stop, TIMINGS)
-        .iter()
-        .map(|swept| swept.id)
-        .collect()
+    let stop = StopTimings { term_grace: TIMINGS.term_grace, kill_wait: TIMINGS.kill_wait };
+    let session = RecordedSession { session_id: marker.session_id.clone(), parents };
+    boot_sweep(&marker.data, &[session], stop, TIMINGS).iter().map(|swept| swept.id).collect()
 }
 
 // proves: A-03
@@ -150,19 +128,9 @@ fn the_next_start_ends_a_child_that_survived_and_then_its_tools() {
 fn the_next_start_touches_no_process_that_only_has_the_recorded_number() {
     let marker = marker("reused-number");
     let Survivor { cli, tool, _home } = survivor(&marker);
-    let reused = ProcessId {
-        start_time: cli.0.start_time + 1,
-        ..cli.0
-    };
-    let other = Marker {
-        data: "another install".to_string(),
-        ..marker.clone()
-    };
-    assert_eq!(
-        sweep_at_boot(&other, vec![cli.0]),
-        [],
-        "not of this install"
-    );
+    let reused = ProcessId { start_time: cli.0.start_time + 1, ..cli.0 };
+    let other = Marker { data: "another install".to_string(), ..marker.clone() };
+    assert_eq!(sweep_at_boot(&other, vec![cli.0]), [], "not of this install");
     assert!(alive(cli.0) && tool.alive());
     assert!(!alive(reused));
     // ends what the survivor started meanwhile, too
@@ -173,17 +141,8 @@ fn the_next_start_touches_no_process_that_only_has_the_recorded_number() {
 #[test]
 fn a_machine_without_descriptors_refuses_with_its_number() {
     let home = tempfile::tempdir().unwrap();
-    let host = start_host(
-        home.path(),
-        &marker("emfile"),
-        "exec sleep 600",
-        "ulimit -n 40;",
-        100,
-    );
+    let host = start_host(home.path(), &marker("emfile"), "exec sleep 600", "ulimit -n 40;", 100);
     let refused = words_of(&home.path().join("refused")).join(" ");
-    assert!(
-        refused.contains(&format!("Some({})", libc::EMFILE)),
-        "{refused}"
-    );
+    assert!(refused.contains(&format!("Some({})", libc::EMFILE)), "{refused}");
     host.die();
 }

@@ -21,20 +21,9 @@ fn stdout_alone_is_a_terminal_and_it_is_the_controlling_one() {
 #[test]
 fn the_terminal_is_raw_and_wide() {
     let modes = Rig::start("stty -a <&1").rest().text();
-    for mode in [
-        "-echo",
-        "-icanon",
-        "-opost",
-        "-isig",
-        "-icrnl",
-        "columns 10000",
-    ] {
+    for mode in ["-echo", "-icanon", "-opost", "-isig", "-icrnl", "columns 10000"] {
         assert!(
-            modes
-                .split([' ', ';', '\n'])
-                .collect::<Vec<_>>()
-                .join(" ")
-                .contains(mode),
+            modes.split([' ', ';', '\n']).collect::<Vec<_>>().join(" ").contains(mode),
             "{mode}: {modes}"
         );
     }
@@ -52,21 +41,14 @@ fn a_child_gets_three_descriptors_and_no_other_of_the_app() {
 
 #[test]
 fn the_environment_and_the_folder_are_the_given_ones() {
-    let rig = Rig::with_env(
-        "env | cut -d= -f1 | sort | grep -v -e _ -e PWD; pwd -P",
-        &[("ONE", "1")],
-    );
+    let rig =
+        Rig::with_env("env | cut -d= -f1 | sort | grep -v -e _ -e PWD; pwd -P", &[("ONE", "1")]);
     let home = rig.home.path().canonicalize().unwrap();
-    assert_eq!(
-        rig.rest().text(),
-        format!("ONE\nPATH\n{}\n", home.display())
-    );
+    assert_eq!(rig.rest().text(), format!("ONE\nPATH\n{}\n", home.display()));
 }
 
 fn failure(line: &LaunchLine) -> (Option<i32>, SpawnStep) {
-    let failed = spawn(line, DRAIN, |event| {
-        panic!("{event:?} of a start that failed")
-    });
+    let failed = spawn(line, DRAIN, |event| panic!("{event:?} of a start that failed"));
     let error = failed.err().expect("the start fails");
     assert!(error.message.contains("os error"), "{error}");
     (error.errno, error.step)
@@ -76,15 +58,7 @@ fn write_program(path: &Path, mode: u32, text: &str) {
     // by another process: a write handle inherited by a fork of another test would be ETXTBSY
     let write = "printf %s \"$1\" > \"$0\"";
     let mut shell = Command::new("/bin/sh");
-    assert!(
-        shell
-            .args(["-c", write])
-            .arg(path)
-            .arg(text)
-            .status()
-            .unwrap()
-            .success()
-    );
+    assert!(shell.args(["-c", write]).arg(path).arg(text).status().unwrap().success());
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
 
@@ -103,16 +77,7 @@ fn a_failed_start_tells_its_number_and_what_was_missing() {
     assert_eq!(start("gone", "."), (Some(libc::ENOENT), SpawnStep::Exec));
     assert_eq!(start("lost", "."), (Some(libc::ENOENT), SpawnStep::Exec));
     assert_eq!(start("plain", "."), (Some(libc::EACCES), SpawnStep::Exec));
-    assert_eq!(
-        start("corrupt", "."),
-        (Some(libc::ENOEXEC), SpawnStep::Exec)
-    );
-    assert_eq!(
-        start("lost", "no/such"),
-        (Some(libc::ENOENT), SpawnStep::Folder)
-    );
-    assert_eq!(
-        start("lost", "plain"),
-        (Some(libc::ENOTDIR), SpawnStep::Folder)
-    );
+    assert_eq!(start("corrupt", "."), (Some(libc::ENOEXEC), SpawnStep::Exec));
+    assert_eq!(start("lost", "no/such"), (Some(libc::ENOENT), SpawnStep::Folder));
+    assert_eq!(start("lost", "plain"), (Some(libc::ENOTDIR), SpawnStep::Folder));
 }

@@ -16,22 +16,12 @@ fn shell(profile: &str) -> (TempDir, PathBuf) {
     let write = r#"cd "$0"; printf '%s\n' "$1" > .profile
         printf '#!/bin/sh\nHOME="%s"; export HOME; exec /bin/sh "$@"\n' "$0" > shell; chmod 755 shell"#;
     let mut writer = Command::new("/bin/sh");
-    assert!(
-        writer
-            .args(["-c", write])
-            .arg(home.path())
-            .arg(profile)
-            .status()
-            .unwrap()
-            .success()
-    );
+    assert!(writer.args(["-c", write]).arg(home.path()).arg(profile).status().unwrap().success());
     (home, path)
 }
 
 fn value<'a>(all: &'a [(OsString, OsString)], name: &str) -> Option<&'a OsStr> {
-    all.iter()
-        .find(|(known, _)| known == name)
-        .map(|(_, value)| value.as_os_str())
+    all.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_os_str())
 }
 
 // proves: A-11
@@ -60,12 +50,7 @@ fn a_shell_that_fails_or_hangs_leaves_the_apps_own_environment() {
         (PathBuf::from("/no/such/shell"), LONG, ErrorKind::NotFound),
     ] {
         let (all, error) = login_environment(Some(shell.as_os_str()), limit);
-        assert_eq!(
-            error.map(|error| error.kind()),
-            Some(kind),
-            "{}",
-            shell.display()
-        );
+        assert_eq!(error.map(|error| error.kind()), Some(kind), "{}", shell.display());
         assert_eq!(all, own);
     }
 }

@@ -24,10 +24,8 @@ fn a_character_cut_in_two_keeps_both_halves() {
 #[test]
 fn stderr_comes_apart_line_by_line_and_bounded() {
     let long = "x".repeat(9_000);
-    let rig = Rig::with_env(
-        r#"echo out; printf 'one\r\n\n%s\ntwo' "$LONG" >&2"#,
-        &[("LONG", &long)],
-    );
+    let rig =
+        Rig::with_env(r#"echo out; printf 'one\r\n\n%s\ntwo' "$LONG" >&2"#, &[("LONG", &long)]);
     let seen = rig.rest();
     assert_eq!(seen.text(), "out\n");
     assert_eq!(seen.stderr, ["one", "", &long[..8 * 1024], "two"]);
@@ -44,15 +42,8 @@ fn a_burst_before_the_exit_arrives_whole_two_hundred_times() {
             &[("BIG", &big)],
         );
         let seen = rig.rest();
-        assert!(
-            seen.text() == wanted,
-            "round {round}: {} bytes",
-            seen.stdout.len()
-        );
-        assert!(
-            seen.ended,
-            "round {round}: the end of the output comes before the exit"
-        );
+        assert!(seen.text() == wanted, "round {round}: {} bytes", seen.stdout.len());
+        assert!(seen.ended, "round {round}: the end of the output comes before the exit");
         assert_eq!((seen.code, seen.signal), (Some(7), None), "round {round}");
     }
 }
@@ -84,10 +75,7 @@ fn the_end_of_the_output_is_seen_while_the_child_lives() {
     assert_eq!(rig.next(), ChildEvent::OutputEnded);
     assert_eq!(rig.child.wait(Duration::ZERO), None, "it lives");
     assert!(rig.child.signal(Signal::Term));
-    let last = ChildEvent::Exited {
-        code: None,
-        signal: Some(libc::SIGTERM),
-    };
+    let last = ChildEvent::Exited { code: None, signal: Some(libc::SIGTERM) };
     assert_eq!(rig.next(), last);
 }
 

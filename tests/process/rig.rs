@@ -18,9 +18,7 @@ pub(crate) const LONG: Duration = Duration::from_secs(60);
 pub(crate) const DRAIN: Duration = Duration::from_millis(200);
 
 pub(crate) fn pairs(list: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
-    list.iter()
-        .map(|(name, value)| (name.into(), value.into()))
-        .collect()
+    list.iter().map(|(name, value)| (name.into(), value.into())).collect()
 }
 
 /// A shell script as a child's launch line; its folder is `home`.
@@ -56,11 +54,7 @@ impl Rig {
         let (sender, events) = channel();
         let sink = move |event| drop(sender.send(event));
         let child = spawn(&script(home.path(), text, env), DRAIN, sink).unwrap();
-        Rig {
-            child,
-            home,
-            events,
-        }
+        Rig { child, home, events }
     }
 
     /// The reader goes on after an event only when the test takes the next one.
@@ -69,11 +63,7 @@ impl Rig {
         let (sender, events) = sync_channel(0);
         let sink = move |event| drop(sender.send(event));
         let child = spawn(&script(home.path(), text, env), DRAIN, sink).unwrap();
-        Rig {
-            child,
-            home,
-            events,
-        }
+        Rig { child, home, events }
     }
 
     pub(crate) fn next(&self) -> ChildEvent {
@@ -163,9 +153,7 @@ pub(crate) fn await_some<T>(mut what: impl FnMut() -> Option<T>) -> T {
 /// The words of a file that ends with a line end, once it is there.
 pub(crate) fn words_of(path: &Path) -> Vec<String> {
     await_some(|| {
-        let text = fs::read_to_string(path)
-            .ok()
-            .filter(|text| text.ends_with('\n'))?;
+        let text = fs::read_to_string(path).ok().filter(|text| text.ends_with('\n'))?;
         Some(text.split_whitespace().map(str::to_string).collect())
     })
 }

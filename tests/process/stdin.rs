@@ -33,17 +33,12 @@ fn a_message_of_a_mebibyte_arrives_byte_for_byte() {
 fn messages_arrive_in_order() {
     let rig = Rig::start("cat");
     for token in 0..50 {
-        rig.child
-            .write(token, format!("{token}\n").into_bytes())
-            .unwrap();
+        rig.child.write(token, format!("{token}\n").into_bytes()).unwrap();
     }
     rig.child.close_stdin();
     let seen = rig.rest();
     assert_eq!(seen.written, (0..50).collect::<Vec<_>>());
-    assert_eq!(
-        seen.text(),
-        (0..50).map(|n| format!("{n}\n")).collect::<String>()
-    );
+    assert_eq!(seen.text(), (0..50).map(|n| format!("{n}\n")).collect::<String>());
 }
 
 #[test]
@@ -61,11 +56,7 @@ fn a_child_that_does_not_read_fills_the_queue_and_every_message_is_accounted_for
     assert_eq!(refused, WriteRefused::Full);
     assert!(rig.child.signal(Signal::Kill));
     let seen = rig.rest();
-    assert_eq!(
-        (seen.failed, seen.written),
-        (taken, vec![]),
-        "each failed, before the exit"
-    );
+    assert_eq!((seen.failed, seen.written), (taken, vec![]), "each failed, before the exit");
 }
 
 #[test]
@@ -74,9 +65,7 @@ fn a_pipe_that_something_else_keeps_open_does_not_hold_the_end_up() {
         "exec 3<&0; setsid sh -c 'echo $$ > left; exec sleep 600' <&3 >/dev/null 2>&1 & read go; exit 0",
     );
     let left = process_in(&rig.home.path().join("left"));
-    rig.child
-        .write(1, [b"go\n".to_vec(), vec![b'x'; 1024 * 1024]].concat())
-        .unwrap();
+    rig.child.write(1, [b"go\n".to_vec(), vec![b'x'; 1024 * 1024]].concat()).unwrap();
     rig.child.wait(LONG).expect("the child exits");
     let seen = rig.rest();
     assert!(left.alive());

@@ -46,17 +46,10 @@ fn a_tool_of_a_killed_child_that_ignores_sigterm_is_ended() {
 
     let swept = sweep(&marker, &[parent], &[], TIMINGS);
     assert_eq!(swept.len(), 1, "{swept:?}");
-    assert_eq!(
-        (swept[0].id, swept[0].killed, swept[0].gone),
-        (tool.0, true, true)
-    );
+    assert_eq!((swept[0].id, swept[0].killed, swept[0].gone), (tool.0, true, true));
     assert!(swept[0].command.contains("sleep 600"), "{swept:?}");
     assert!(!tool.alive());
-    assert_eq!(
-        sweep(&marker, &[parent], &[], TIMINGS),
-        [],
-        "nothing is left"
-    );
+    assert_eq!(sweep(&marker, &[parent], &[], TIMINGS), [], "nothing is left");
 }
 
 // proves: A-03
@@ -73,17 +66,11 @@ fn only_what_carries_both_halves_of_the_marker_is_touched() {
         orphan(home.path(), &[data]),
         orphan(home.path(), &[session, (MARKER_DATA, "another install")]),
         orphan(home.path(), &[data, (MARKER_SESSION, "another session")]),
-        orphan(
-            home.path(),
-            &[("X", &format!("{MARKER_SESSION}={}", session.1)), data],
-        ),
+        orphan(home.path(), &[("X", &format!("{MARKER_SESSION}={}", session.1)), data]),
     ];
     let ours = orphan(home.path(), &[session, data]);
 
-    let swept: Vec<_> = sweep(&marker, &[dead], &[], TIMINGS)
-        .iter()
-        .map(|s| s.id)
-        .collect();
+    let swept: Vec<_> = sweep(&marker, &[dead], &[], TIMINGS).iter().map(|s| s.id).collect();
     assert_eq!(swept, [ours.0]);
     assert!(strangers.iter().all(|stranger| stranger.alive()));
 }
@@ -96,22 +83,14 @@ fn without_a_recorded_and_dead_parent_nothing_is_touched() {
     let tool = process_in(&living.home.path().join("tool"));
     let dead = kill(&Rig::marked("exec sleep 600", &marker));
 
-    assert_eq!(
-        sweep(&marker, &[], &[], TIMINGS),
-        [],
-        "no parent was recorded"
-    );
+    assert_eq!(sweep(&marker, &[], &[], TIMINGS), [], "no parent was recorded");
     assert_eq!(sweep(&marker, &[living.id()], &[], TIMINGS), [], "it lives");
     assert_eq!(
         sweep(&marker, &[dead, living.id()], &[], TIMINGS),
         [],
         "the tool's own parent lives"
     );
-    assert_eq!(
-        sweep(&marker, &[dead], &[], TIMINGS),
-        [],
-        "not recorded, but a child of this app"
-    );
+    assert_eq!(sweep(&marker, &[dead], &[], TIMINGS), [], "not recorded, but a child of this app");
     assert!(tool.alive() && alive(living.id()));
 }
 
@@ -153,29 +132,12 @@ fn what_the_dying_start_is_ended_too() {
     let text = "trap 'setsid sh -c \"echo \\$\\$ > late; exec sleep 600\" & exit' TERM; echo $$ > first; \
          while :; do sleep 0.05; done";
     let mut shell = std::process::Command::new("/bin/sh");
-    shell.args([
-        "-c",
-        "setsid sh -c \"$0\" </dev/null >/dev/null 2>&1 &",
-        text,
-    ]);
-    assert!(
-        shell
-            .current_dir(home.path())
-            .envs(marker.variables())
-            .status()
-            .unwrap()
-            .success()
-    );
+    shell.args(["-c", "setsid sh -c \"$0\" </dev/null >/dev/null 2>&1 &", text]);
+    assert!(shell.current_dir(home.path()).envs(marker.variables()).status().unwrap().success());
     let first = process_in(&home.path().join("first"));
-    let patient = SweepTimings {
-        term_grace: LONG,
-        ..TIMINGS
-    };
+    let patient = SweepTimings { term_grace: LONG, ..TIMINGS };
     let swept = sweep(&marker, &[dead], &[], patient);
-    assert!(
-        swept.iter().any(|s| s.id == first.0) && swept.len() > 1,
-        "{swept:?}"
-    );
+    assert!(swept.iter().any(|s| s.id == first.0) && swept.len() > 1, "{swept:?}");
     assert!(swept.iter().all(|s| s.gone), "{swept:?}");
     assert_eq!(sweep(&marker, &[dead], &[], patient), [], "nothing is left");
 }

@@ -23,8 +23,7 @@ fn supervise(job: &str) -> ! {
     let variables: Vec<(String, String)> =
         serde_json::from_value(job["variables"].clone()).expect("variables");
     let config = config(&path("data"), variables, path("config"));
-    let handle =
-        Supervisor::start(config, crate::bench::Seen::default()).expect("a supervisor");
+    let handle = Supervisor::start(config, crate::bench::Seen::default()).expect("a supervisor");
     let made = handle.command(Command::Create {
         folder: path("folder").display().to_string(),
         text: job["text"].as_str().expect("a text").into(),
@@ -47,7 +46,10 @@ fn start_apart(bench: &Bench, text: &str) -> Child {
     });
     let me = std::env::current_exe().expect("this test");
     std::process::Command::new(me)
-        .args(["--exact", "app_death::killed_while_the_cli_works_nothing_is_left_and_the_turn_comes_back"])
+        .args([
+            "--exact",
+            "app_death::killed_while_the_cli_works_nothing_is_left_and_the_turn_comes_back",
+        ])
         .args(["--nocapture", "--test-threads=1"])
         .env(JOB, job.to_string())
         .stdout(Stdio::null())
@@ -89,7 +91,8 @@ fn killed_while_the_cli_works_nothing_is_left_and_the_turn_comes_back() {
                 file.display()
             );
             let allow = json!({"permissions": {"allow": ["Bash"]}});
-            fs::write(bench.home.config().join("settings.json"), allow.to_string()).expect("written");
+            fs::write(bench.home.config().join("settings.json"), allow.to_string())
+                .expect("written");
             bench.api.push(Reply::new().tool_use("Bash", json!({"command": command})));
             let mut apart = start_apart(&bench, "run the tool");
             wait_until(TURN, "the tool", || runs(&file) == 1);

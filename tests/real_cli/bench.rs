@@ -146,7 +146,12 @@ impl Bench {
         self.create_in(&self.home.project(), text, false)
     }
 
-    pub(crate) fn create_in(&self, folder: &Path, text: &str, user_settings_only: bool) -> SessionId {
+    pub(crate) fn create_in(
+        &self,
+        folder: &Path,
+        text: &str,
+        user_settings_only: bool,
+    ) -> SessionId {
         let made = self.command(Command::Create {
             folder: folder.display().to_string(),
             text: text.into(),
@@ -216,9 +221,9 @@ impl Bench {
     pub(crate) fn wait_on_disk(&self, text: &str) {
         wait_until(Duration::from_secs(30), &format!("{text:?} on disk"), || {
             let transcripts = self.home.transcripts();
-            transcripts.iter().any(|file| {
-                std::fs::read_to_string(file).is_ok_and(|all| all.contains(text))
-            })
+            transcripts
+                .iter()
+                .any(|file| std::fs::read_to_string(file).is_ok_and(|all| all.contains(text)))
         });
     }
 
@@ -263,7 +268,11 @@ impl Bench {
     /// In no request stands the text more than once.
     pub(crate) fn assert_never_twice(&self, text: &str) {
         for request in self.api.main_requests() {
-            assert!(request.count_text_in_history(text) <= 1, "{text:?} twice in {}", body(&request));
+            assert!(
+                request.count_text_in_history(text) <= 1,
+                "{text:?} twice in {}",
+                body(&request)
+            );
         }
     }
 }

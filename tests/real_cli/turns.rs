@@ -30,7 +30,9 @@ fn a_permission_is_allowed_and_another_denied() {
         for reply in replies {
             let row = bench.wait_state(session, "a permission card", ASKED);
             let request = row.card.expect("a card").request;
-            bench.command(Command::ReplyCard { session, request: request.clone(), reply }).expect("answered");
+            bench
+                .command(Command::ReplyCard { session, request: request.clone(), reply })
+                .expect("answered");
             wait_until(Duration::from_secs(30), "the card to go", || {
                 bench.row(session).card.is_none_or(|card| card.request != request)
             });

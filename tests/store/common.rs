@@ -57,11 +57,8 @@ pub(crate) fn dump(database: &Path) -> Vec<String> {
 pub(crate) fn dump_of(connection: &Connection) -> Vec<String> {
     let names = "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name";
     let mut statement = connection.prepare(names).unwrap();
-    let tables: Vec<String> = statement
-        .query_map([], |row| row.get(0))
-        .unwrap()
-        .map(Result::unwrap)
-        .collect();
+    let tables: Vec<String> =
+        statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
     let mut lines = Vec::new();
     for table in tables {
         lines.extend(table_lines(connection, &table));
@@ -70,16 +67,14 @@ pub(crate) fn dump_of(connection: &Connection) -> Vec<String> {
 }
 
 fn table_lines(connection: &Connection, table: &str) -> Vec<String> {
-    let mut statement = connection
-        .prepare(&format!("SELECT * FROM {table} ORDER BY 1, 2"))
-        .unwrap();
+    let mut statement =
+        connection.prepare(&format!("SELECT * FROM {table} ORDER BY 1, 2")).unwrap();
     let columns = statement.column_count();
     let mut rows = statement.query([]).unwrap();
     let mut lines = Vec::new();
     while let Some(row) = rows.next().unwrap() {
-        let values: Vec<_> = (0..columns)
-            .map(|at| format!("{:?}", row.get_ref(at).unwrap()))
-            .collect();
+        let values: Vec<_> =
+            (0..columns).map(|at| format!("{:?}", row.get_ref(at).unwrap())).collect();
         lines.push(format!("{table}: {}", values.join(", ")));
     }
     lines
@@ -88,9 +83,8 @@ fn table_lines(connection: &Connection, table: &str) -> Vec<String> {
 /// SQLite's own check of the whole file, and of its references.
 pub(crate) fn assert_sound(database: &Path) {
     let connection = Connection::open(database).unwrap();
-    let word: String = connection
-        .query_row("PRAGMA integrity_check", [], |row| row.get(0))
-        .unwrap();
+    let word: String =
+        connection.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
     assert_eq!(word, "ok");
     let mut broken = connection.prepare("PRAGMA foreign_key_check").unwrap();
     assert!(!broken.exists([]).unwrap(), "a reference is broken");
@@ -110,9 +104,7 @@ pub(crate) fn assert_log_tells_all(store: &Store) {
 /// and does the child's part; without it that test has nothing to do.
 pub(crate) fn own_binary(test_path: &str, variable: &str, value: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command
-        .args(["--exact", test_path, "--nocapture", "--test-threads=1"])
-        .env(variable, value);
+    command.args(["--exact", test_path, "--nocapture", "--test-threads=1"]).env(variable, value);
     command
 }
 
@@ -151,17 +143,8 @@ impl Chance {
 
     /// Text with what breaks a careless writer.
     pub(crate) fn text(&mut self) -> String {
-        let pieces = [
-            "",
-            "'; DROP TABLE sessions; --",
-            "\"q\"",
-            "ünï",
-            "🦀",
-            "\n",
-            "\\",
-            "%s",
-            "a",
-        ];
+        let pieces =
+            ["", "'; DROP TABLE sessions; --", "\"q\"", "ünï", "🦀", "\n", "\\", "%s", "a"];
         (0..self.below(6)).map(|_| self.pick(&pieces)).collect()
     }
 
@@ -201,25 +184,15 @@ impl Chance {
             unread: self.coin(),
             cost_microdollars: self.0.next_u64(),
             archive_reason: self.maybe(|c| c.pick(ArchiveReason::ALL)),
-            deleted_at: if self.below(8) == 0 {
-                Some(self.wall())
-            } else {
-                None
-            },
-            child: self.maybe(|c| ChildMark {
-                pid: c.below(1 << 22) as u32,
-                start: c.0.next_u64(),
-            }),
+            deleted_at: if self.below(8) == 0 { Some(self.wall()) } else { None },
+            child: self
+                .maybe(|c| ChildMark { pid: c.below(1 << 22) as u32, start: c.0.next_u64() }),
             ..SessionRow::new(id, String::new(), String::new(), String::new(), NOW)
         }
     }
 
     fn turn(&mut self) -> OpenTurn {
-        let sources = [
-            Source::ResponseAborted,
-            Source::CrashResume,
-            Source::ConversationGone,
-        ];
+        let sources = [Source::ResponseAborted, Source::CrashResume, Source::ConversationGone];
         OpenTurn {
             number: self.below(1 << 40),
             since: self.wall(),
@@ -229,12 +202,7 @@ impl Chance {
     }
 
     fn replay(&mut self) -> ReplayMemory {
-        let states = [
-            CallState::Started,
-            CallState::Asked,
-            CallState::Denied,
-            CallState::Finished,
-        ];
+        let states = [CallState::Started, CallState::Asked, CallState::Denied, CallState::Finished];
         let call = |c: &mut Self| ToolCall {
             id: c.text(),
             name: c.text(),

@@ -15,14 +15,7 @@ const SESSION: Uuid = Uuid(1);
 fn message(number: u128, origin: Origin, state: MessageState, text: &str) -> Message {
     // the clock goes backwards: the order is that of writing
     let created_at = Wall(NOW.0 - i64::try_from(number).unwrap());
-    Message {
-        id: Uuid(number),
-        session: SESSION,
-        origin,
-        text: text.to_owned(),
-        created_at,
-        state,
-    }
+    Message { id: Uuid(number), session: SESSION, origin, text: text.to_owned(), created_at, state }
 }
 
 fn block(seq: u64, kind: BlockKind) -> Block {
@@ -40,19 +33,11 @@ fn block(seq: u64, kind: BlockKind) -> Block {
 }
 
 fn text(seq: u64, text: &str) -> Block {
-    block(
-        seq,
-        BlockKind::Assistant {
-            text: text.to_owned(),
-        },
-    )
+    block(seq, BlockKind::Assistant { text: text.to_owned() })
 }
 
 fn store_of(block: Block) -> Write {
-    Write::Block {
-        session: SESSION,
-        block,
-    }
+    Write::Block { session: SESSION, block }
 }
 
 fn with_session() -> (tempfile::TempDir, std::path::PathBuf, Store) {
@@ -79,20 +64,14 @@ fn the_last_operator_turn_is_the_newest_of_the_three_origins_that_was_not_taken_
         }
         number += 1;
         let taken_back = message(number, Origin::Operator, MessageState::Queued, "no, wait");
-        let withdraw = Write::MessageState {
-            id: taken_back.id,
-            state: MessageState::Withdrawn,
-        };
+        let withdraw = Write::MessageState { id: taken_back.id, state: MessageState::Withdrawn };
         commit(&mut store, &[Write::Message(taken_back), withdraw]);
         number += 1;
         let local = message(number, Origin::Operator, MessageState::Answered, "/compact");
         commit(&mut store, &[Write::Message(local)]);
         assert_eq!(store.last_operator_message(SESSION).unwrap(), Some(wanted));
     }
-    assert_eq!(
-        store.message_text(Uuid(1)).unwrap().as_deref(),
-        Some("wanted")
-    );
+    assert_eq!(store.message_text(Uuid(1)).unwrap().as_deref(), Some("wanted"));
     assert_eq!(store.message_text(Uuid(999)).unwrap(), None);
 }
 
@@ -101,12 +80,7 @@ fn queues_come_back_oldest_first_without_what_was_sent() {
     let (_folder, database, mut store) = with_session();
     let queue = [
         message(1, Origin::Operator, MessageState::Sent, "sent"),
-        message(
-            2,
-            Origin::Operator,
-            MessageState::Queued,
-            "  first line\nsecond",
-        ),
+        message(2, Origin::Operator, MessageState::Queued, "  first line\nsecond"),
         message(3, Origin::OperatorPill, MessageState::Queued, "/compact"),
         message(4, Origin::Operator, MessageState::Withdrawn, "gone"),
     ];
@@ -114,30 +88,18 @@ fn queues_come_back_oldest_first_without_what_was_sent() {
     drop(store);
     let queues = Store::open(&database).unwrap().load().unwrap().queues;
     assert_eq!(queues.len(), 1);
-    let told: Vec<_> = queues[0]
-        .1
-        .iter()
-        .map(|q| (q.id, q.preview.as_str(), q.local_command))
-        .collect();
+    let told: Vec<_> =
+        queues[0].1.iter().map(|q| (q.id, q.preview.as_str(), q.local_command)).collect();
     assert_eq!(queues[0].0, SESSION);
-    assert_eq!(
-        told,
-        [(Uuid(2), "first line", false), (Uuid(3), "/compact", true)]
-    );
+    assert_eq!(told, [(Uuid(2), "first line", false), (Uuid(3), "/compact", true)]);
 }
 
 #[test]
 fn every_kind_of_block_comes_back_and_is_replaced_whole() {
     let (_folder, _database, mut store) = with_session();
     let kinds = [
-        BlockKind::Operator {
-            message: Uuid(9),
-            text: "ask ünï".to_owned(),
-        },
-        BlockKind::Thinking {
-            text: "hm".to_owned(),
-            millis: 12,
-        },
+        BlockKind::Operator { message: Uuid(9), text: "ask ünï".to_owned() },
+        BlockKind::Thinking { text: "hm".to_owned(), millis: 12 },
         BlockKind::Tool {
             call: "c".to_owned(),
             name: "Bash".to_owned(),
@@ -148,46 +110,23 @@ fn every_kind_of_block_comes_back_and_is_replaced_whole() {
             millis: 3,
             parent: Some("p".to_owned()),
         },
-        BlockKind::Note {
-            text: "note".to_owned(),
-        },
-        BlockKind::Boundary {
-            text: "compacted".to_owned(),
-        },
-        BlockKind::Auto {
-            origin: Origin::Replay,
-            text: "again".to_owned(),
-        },
-        BlockKind::Answered {
-            text: "allowed".to_owned(),
-        },
-        BlockKind::Foot {
-            millis: 9,
-            cost_microdollars: 1,
-        },
-        BlockKind::Assistant {
-            text: "answer".to_owned(),
-        },
+        BlockKind::Note { text: "note".to_owned() },
+        BlockKind::Boundary { text: "compacted".to_owned() },
+        BlockKind::Auto { origin: Origin::Replay, text: "again".to_owned() },
+        BlockKind::Answered { text: "allowed".to_owned() },
+        BlockKind::Foot { millis: 9, cost_microdollars: 1 },
+        BlockKind::Assistant { text: "answer".to_owned() },
     ];
-    let mut blocks: Vec<Block> = (1..)
-        .zip(kinds)
-        .map(|(seq, kind)| block(seq, kind))
-        .collect();
+    let mut blocks: Vec<Block> = (1..).zip(kinds).map(|(seq, kind)| block(seq, kind)).collect();
     (blocks[1].hidden, blocks[3].interruption) = (true, true);
     (blocks[8].open, blocks[6].cut_off) = (true, true);
-    commit(
-        &mut store,
-        &blocks.iter().cloned().map(store_of).collect::<Vec<_>>(),
-    );
+    commit(&mut store, &blocks.iter().cloned().map(store_of).collect::<Vec<_>>());
     let page = store.blocks(SESSION, None, 100).unwrap();
     assert_eq!((&page.blocks, page.earlier), (&blocks, false));
     assert_eq!(store.load().unwrap().block_counts, [(SESSION, 9)]);
 
     let source: Vec<_> = store.handover_source(SESSION).unwrap();
-    assert_eq!(
-        source.iter().map(|block| block.seq).collect::<Vec<_>>(),
-        [1, 3, 9]
-    );
+    assert_eq!(source.iter().map(|block| block.seq).collect::<Vec<_>>(), [1, 3, 9]);
     assert!(matches!(&source[1].kind, BlockKind::Tool { result: Some(r), .. } if r.is_empty()));
 
     blocks[8] = text(9, "answer, longer");
@@ -199,10 +138,7 @@ fn every_kind_of_block_comes_back_and_is_replaced_whole() {
 fn pages_go_backwards_without_a_gap_and_say_whether_more_is_before() {
     let (_folder, _database, mut store) = with_session();
     let all: Vec<Block> = (1..=25).map(|seq| text(seq, &format!("b{seq}"))).collect();
-    commit(
-        &mut store,
-        &all.iter().cloned().map(store_of).collect::<Vec<_>>(),
-    );
+    commit(&mut store, &all.iter().cloned().map(store_of).collect::<Vec<_>>());
     let (mut seen, mut before, mut pages) = (Vec::new(), None, 0);
     loop {
         let page = store.blocks(SESSION, before, 10).unwrap();
@@ -221,24 +157,11 @@ fn pages_go_backwards_without_a_gap_and_say_whether_more_is_before() {
 #[test]
 fn blocks_that_were_open_when_the_app_died_are_closed_as_cut_off() {
     let (_folder, _database, mut store) = with_session();
-    let open = Block {
-        open: true,
-        ..text(2, "half")
-    };
-    commit(
-        &mut store,
-        &[store_of(text(1, "whole")), store_of(open.clone())],
-    );
+    let open = Block { open: true, ..text(2, "half") };
+    commit(&mut store, &[store_of(text(1, "whole")), store_of(open.clone())]);
     assert_eq!(store.close_open_blocks().unwrap(), 1);
-    let closed = Block {
-        open: false,
-        cut_off: true,
-        ..open
-    };
-    assert_eq!(
-        store.blocks(SESSION, None, 9).unwrap().blocks,
-        [text(1, "whole"), closed]
-    );
+    let closed = Block { open: false, cut_off: true, ..open };
+    assert_eq!(store.blocks(SESSION, None, 9).unwrap().blocks, [text(1, "whole"), closed]);
     assert_eq!(store.close_open_blocks().unwrap(), 0);
 }
 
@@ -247,10 +170,7 @@ fn blocks_that_were_open_when_the_app_died_are_closed_as_cut_off() {
 fn a_deletion_takes_the_conversation_along_and_keeps_the_audit_log() {
     let (_folder, database, mut store) = with_session();
     let said = message(1, Origin::Operator, MessageState::Queued, "a secret plan");
-    commit(
-        &mut store,
-        &[Write::Message(said), store_of(text(1, "a secret plan"))],
-    );
+    commit(&mut store, &[Write::Message(said), store_of(text(1, "a secret plan"))]);
     let mut deleted = plain(1);
     deleted.deleted_at = Some(NOW);
     // what still arrives of a deleted session is not kept either
@@ -259,10 +179,7 @@ fn a_deletion_takes_the_conversation_along_and_keeps_the_audit_log() {
         &[
             change(Some(&plain(1)), &deleted),
             store_of(text(2, "a secret plan")),
-            Write::MessageState {
-                id: Uuid(1),
-                state: MessageState::Answered,
-            },
+            Write::MessageState { id: Uuid(1), state: MessageState::Answered },
         ],
     );
     let loaded = store.load().unwrap();
@@ -272,11 +189,6 @@ fn a_deletion_takes_the_conversation_along_and_keeps_the_audit_log() {
     let connection = Connection::open(&database).unwrap();
     for table in ["messages", "blocks"] {
         let sql = format!("SELECT count(*) FROM {table}");
-        assert_eq!(
-            connection
-                .query_row(&sql, [], |row| row.get::<_, i64>(0))
-                .unwrap(),
-            0
-        );
+        assert_eq!(connection.query_row(&sql, [], |row| row.get::<_, i64>(0)).unwrap(), 0);
     }
 }

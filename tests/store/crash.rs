@@ -25,23 +25,10 @@ fn writer() {
     let mut store = Store::open(Path::new(&database)).unwrap();
     let mut rows: Vec<SessionRow> = store.every_row().unwrap();
     let mut chance = Chance::new(u64::from(std::process::id()));
-    for step in rows
-        .iter()
-        .map(|row| row.turn_count)
-        .max()
-        .unwrap_or_default()
-        + 1..
-    {
+    for step in rows.iter().map(|row| row.turn_count).max().unwrap_or_default() + 1.. {
         let at = chance.below(SESSIONS) as usize;
-        let after = SessionRow {
-            turn_count: step,
-            deleted_at: None,
-            ..chance.row(rows[at].id)
-        };
-        commit(
-            &mut store,
-            &writes(step, &rows[at], &after, &chance.text().repeat(500)),
-        );
+        let after = SessionRow { turn_count: step, deleted_at: None, ..chance.row(rows[at].id) };
+        commit(&mut store, &writes(step, &rows[at], &after, &chance.text().repeat(500)));
         rows[at] = after;
         println!("committed {step}");
     }
@@ -60,10 +47,7 @@ fn writes(step: u64, before: &SessionRow, after: &SessionRow, text: &str) -> [Wr
         seq: step,
         turn: step,
         at: NOW,
-        kind: BlockKind::Operator {
-            message: message.id,
-            text: text.to_owned(),
-        },
+        kind: BlockKind::Operator { message: message.id, text: text.to_owned() },
         hidden: false,
         interruption: false,
         open: false,
@@ -72,10 +56,7 @@ fn writes(step: u64, before: &SessionRow, after: &SessionRow, text: &str) -> [Wr
     [
         Write::Message(message),
         change(Some(before), after),
-        Write::Block {
-            session: after.id,
-            block,
-        },
+        Write::Block { session: after.id, block },
     ]
 }
 
@@ -84,9 +65,7 @@ fn writes(step: u64, before: &SessionRow, after: &SessionRow, text: &str) -> [Wr
 fn kill_9_in_the_middle_of_commits_leaves_whole_steps_and_loses_none_that_was_told() {
     let (_folder, database) = folder();
     let mut store = Store::open(&database).unwrap();
-    let rows: Vec<Write> = (1..=u128::from(SESSIONS))
-        .map(|n| insert(&plain(n)))
-        .collect();
+    let rows: Vec<Write> = (1..=u128::from(SESSIONS)).map(|n| insert(&plain(n))).collect();
     commit(&mut store, &rows);
     drop(store);
     let mut chance = Chance::new(256);
@@ -95,14 +74,8 @@ fn kill_9_in_the_middle_of_commits_leaves_whole_steps_and_loses_none_that_was_to
         let told = run_and_kill(&database, chance.below(40), chance.below(4_000));
         let store = Store::open(&database).unwrap();
         let steps = check(&store);
-        assert!(
-            steps >= told.max(last),
-            "round {round}: {told} was told, {steps} stand"
-        );
-        assert!(
-            steps <= told.max(last) + 1,
-            "round {round}: a step nobody made"
-        );
+        assert!(steps >= told.max(last), "round {round}: {told} was told, {steps} stand");
+        assert!(steps <= told.max(last) + 1, "round {round}: a step nobody made");
         last = steps;
         drop(store);
         assert_sound(&database);
@@ -116,8 +89,7 @@ fn run_and_kill(database: &Path, steps: u64, spins: u64) -> u64 {
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let told = |line: std::io::Result<String>| {
-        line.ok()
-            .and_then(|line| line.strip_prefix("committed ").and_then(|n| n.parse().ok()))
+        line.ok().and_then(|line| line.strip_prefix("committed ").and_then(|n| n.parse().ok()))
     };
     let mut last = 0;
     for _ in 0..=steps {
@@ -141,20 +113,13 @@ fn check(store: &Store) -> u64 {
         let page = store.blocks(row.id, None, u32::MAX).unwrap().blocks;
         assert_eq!(page.last().map_or(0, |block| block.seq), row.turn_count);
         for block in &page {
-            let BlockKind::Operator { message, text } = &block.kind else {
-                panic!("{block:?}")
-            };
+            let BlockKind::Operator { message, text } = &block.kind else { panic!("{block:?}") };
             assert_eq!(store.message_text(*message).unwrap().as_ref(), Some(text));
         }
         blocks += page.len() as u64;
     }
     let last = rows.iter().map(|row| row.turn_count).max().unwrap();
     assert_eq!(blocks, last, "no step is missing in between");
-    assert!(
-        store
-            .message_text(Uuid(u128::from(last) + 1))
-            .unwrap()
-            .is_none()
-    );
+    assert!(store.message_text(Uuid(u128::from(last) + 1)).unwrap().is_none());
     last
 }

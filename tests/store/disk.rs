@@ -38,15 +38,8 @@ fn on_a_small_disk() {
     };
     assert!(matches!(error, StoreError::Full), "{error:?}");
     assert!(error.to_string().starts_with("The disk is full"), "{error}");
-    assert!(
-        matches!(grow(&mut store, &row), Err(StoreError::Full)),
-        "and it stays full"
-    );
-    assert_eq!(
-        store.row(row.id).unwrap().as_ref(),
-        Some(&row),
-        "what was told stands"
-    );
+    assert!(matches!(grow(&mut store, &row), Err(StoreError::Full)), "and it stays full");
+    assert_eq!(store.row(row.id).unwrap().as_ref(), Some(&row), "what was told stands");
     assert_log_tells_all(&store);
 
     fs::remove_file(&filler).unwrap();
@@ -58,11 +51,8 @@ fn on_a_small_disk() {
     assert_log_tells_all(&store);
     drop(store);
 
-    let remounted = Command::new("mount")
-        .args(["-o", "remount,bind,ro"])
-        .arg(disk)
-        .status()
-        .unwrap();
+    let remounted =
+        Command::new("mount").args(["-o", "remount,bind,ro"]).arg(disk).status().unwrap();
     assert!(remounted.success());
     let error = Store::open(&database).unwrap_err();
     assert!(matches!(error, StoreError::ReadOnly), "{error:?}");
@@ -94,10 +84,7 @@ fn a_full_disk_and_a_read_only_one_are_told_and_nothing_is_lost() {
         command.arg("--map-root-user");
     }
     let mount = "mount -t tmpfs -o size=1m none \"$OMNISCIO_SMALL_DISK\" && exec \"$0\" \"$@\"";
-    command
-        .args(["--", "sh", "-c", mount])
-        .arg(child.get_program())
-        .args(child.get_args());
+    command.args(["--", "sh", "-c", mount]).arg(child.get_program()).args(child.get_args());
     command.env(SMALL_DISK, folder.path());
     let output = command.output().unwrap_or_else(|error| {
         panic!("`unshare` cannot be started ({error}): install the package util-linux")
@@ -114,11 +101,7 @@ fn a_full_disk_and_a_read_only_one_are_told_and_nothing_is_lost() {
 #[test]
 fn a_damaged_database_is_told_and_not_replaced() {
     let (_folder, database) = folder();
-    fs::write(
-        &database,
-        "this is a text and has never been a database".repeat(100),
-    )
-    .unwrap();
+    fs::write(&database, "this is a text and has never been a database".repeat(100)).unwrap();
     let before = fs::read(&database).unwrap();
     let error = Store::open(&database).unwrap_err();
     assert!(matches!(error, StoreError::Corrupt(_)), "{error:?}");

@@ -37,10 +37,7 @@ fn folder_and_files_are_private_and_a_loose_file_is_made_so() {
     commit(&mut store, &[insert(&plain(1))]);
     let lock = acquire(&data).unwrap();
     assert_eq!(mode(&data), 0o700);
-    let files: Vec<_> = fs::read_dir(&data)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
+    let files: Vec<_> = fs::read_dir(&data).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert_eq!(files.len(), 4, "{files:?}");
     for file in &files {
         assert_eq!(mode(file), 0o600, "{file:?}");
@@ -77,33 +74,18 @@ fn holder() {
 fn one_process_holds_the_data_folder_and_its_death_frees_it() {
     let (folder, _) = folder();
     let mut command = own_binary("files::holder", HOLDER, folder.path());
-    let mut child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let locked = lines
-        .map_while(Result::ok)
-        .any(|line| line.ends_with("locked"));
+    let locked = lines.map_while(Result::ok).any(|line| line.ends_with("locked"));
     assert!(locked, "the child takes the lock");
     let error = acquire(folder.path()).unwrap_err();
-    assert!(
-        matches!(error, LockError::Held { pid } if pid == Some(child.id())),
-        "{error:?}"
-    );
-    assert!(
-        error.to_string().contains(&child.id().to_string()),
-        "{error}"
-    );
+    assert!(matches!(error, LockError::Held { pid } if pid == Some(child.id())), "{error:?}");
+    assert!(error.to_string().contains(&child.id().to_string()), "{error}");
     child.kill().unwrap();
     child.wait().unwrap();
 
     let lock = acquire(folder.path()).expect("the system freed it");
-    assert!(matches!(
-        acquire(folder.path()),
-        Err(LockError::Held { .. })
-    ));
+    assert!(matches!(acquire(folder.path()), Err(LockError::Held { .. })));
     drop(lock);
     assert!(folder.path().join(LOCK_FILE).exists());
     acquire(folder.path()).expect("it was let go");

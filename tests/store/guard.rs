@@ -11,12 +11,7 @@ use omniscio_lib::supervise::store::{Committed, Store};
 use std::thread;
 
 fn turn(number: u64) -> OpenTurn {
-    OpenTurn {
-        number,
-        since: NOW,
-        replay: None,
-        real_output: false,
-    }
+    OpenTurn { number, since: NOW, replay: None, real_output: false }
 }
 
 /// One way in which a row can differ from what was read.
@@ -24,9 +19,7 @@ type Difference = fn(&mut SessionRow);
 
 const DIFFERENCES: [(&str, Difference); 7] = [
     ("status", |row| row.status = Status::Error),
-    ("pending action", |row| {
-        row.pending = Some(PendingAction::Question)
-    }),
+    ("pending action", |row| row.pending = Some(PendingAction::Question)),
     ("no pending action", |row| row.pending = None),
     ("counter", |row| row.retry_attempts = 2),
     ("turn", |row| row.turn = Some(turn(8))),
@@ -64,9 +57,7 @@ fn a_step_with_one_row_that_changed_since_writes_nothing() {
             seq: 1,
             turn: 1,
             at: NOW,
-            kind: BlockKind::Note {
-                text: "note".to_owned(),
-            },
+            kind: BlockKind::Note { text: "note".to_owned() },
             hidden: false,
             interruption: false,
             open: false,
@@ -74,10 +65,7 @@ fn a_step_with_one_row_that_changed_since_writes_nothing() {
         };
         let step = [
             Write::Message(message),
-            Write::Block {
-                session: Uuid(2),
-                block,
-            },
+            Write::Block { session: Uuid(2), block },
             Write::Settings(Settings::default()),
             insert(&plain(3)),
             change(Some(&plain(2)), &other),
@@ -104,10 +92,7 @@ fn a_new_row_does_not_replace_one_that_is_there_and_a_missing_one_is_not_changed
     commit(&mut store, &[insert(&plain(1))]);
     let before = dump(&database);
     for write in [insert(&plain(1)), change(Some(&plain(2)), &plain(2))] {
-        assert!(matches!(
-            store.commit(&[write], NOW),
-            Ok(Committed::Refused { .. })
-        ));
+        assert!(matches!(store.commit(&[write], NOW), Ok(Committed::Refused { .. })));
     }
     assert_eq!(dump(&database), before);
 }
@@ -137,10 +122,7 @@ fn a_hundred_threads_that_count_at_once_lose_no_count() {
                 })
             })
             .collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap())
-            .sum()
+        threads.into_iter().map(|thread| thread.join().unwrap()).sum()
     });
     assert_eq!(store.row(Uuid(1)).unwrap().unwrap().retry_attempts, 100);
     assert!(counted >= 100);

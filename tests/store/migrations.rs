@@ -21,10 +21,7 @@ fn fixtures() -> Vec<(u32, PathBuf)> {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         found.push((name.split('_').next().unwrap().parse().unwrap(), path));
     }
-    assert!(
-        found.iter().any(|(version, _)| *version == 255),
-        "no fixture of the baseline"
-    );
+    assert!(found.iter().any(|(version, _)| *version == 255), "no fixture of the baseline");
     found
 }
 
@@ -32,24 +29,17 @@ fn fixtures() -> Vec<(u32, PathBuf)> {
 fn old_database(version: u32, fixture: &Path, database: &Path) -> Connection {
     let mut connection = Connection::open(database).unwrap();
     run(&mut connection, MIGRATIONS, version).unwrap();
-    connection
-        .execute_batch(&fs::read_to_string(fixture).unwrap())
-        .unwrap();
+    connection.execute_batch(&fs::read_to_string(fixture).unwrap()).unwrap();
     connection
 }
 
 fn baseline(database: &Path) -> Connection {
-    let (version, fixture) = fixtures()
-        .into_iter()
-        .find(|(version, _)| *version == 255)
-        .unwrap();
+    let (version, fixture) = fixtures().into_iter().find(|(version, _)| *version == 255).unwrap();
     old_database(version, &fixture, database)
 }
 
 fn version(connection: &Connection) -> u32 {
-    connection
-        .pragma_query_value(None, "user_version", |row| row.get(0))
-        .unwrap()
+    connection.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap()
 }
 
 /// The columns of a session in 0255.
@@ -75,9 +65,7 @@ const COLUMNS: [&str; 16] = [
 /// Every session by id: the values of [`COLUMNS`], as SQL writes them.
 fn sessions(connection: &Connection) -> BTreeMap<String, Vec<String>> {
     let quoted = COLUMNS.map(|column| format!("quote({column})")).join(", ");
-    let mut statement = connection
-        .prepare(&format!("SELECT {quoted} FROM sessions"))
-        .unwrap();
+    let mut statement = connection.prepare(&format!("SELECT {quoted} FROM sessions")).unwrap();
     let rows = statement.query_map([], |row| {
         let values: Vec<String> = (0..COLUMNS.len()).map(|at| row.get(at).unwrap()).collect();
         Ok((values[0].trim_matches('\'').to_owned(), values))
@@ -102,9 +90,7 @@ fn is_fingerprint(row: &[String]) -> bool {
 fn others(connection: &Connection) -> Vec<String> {
     let changed = ["sessions: ", "transitions: ", "sqlite_"];
     let lines = dump_of(connection).into_iter();
-    lines
-        .filter(|line| !changed.iter().any(|table| line.starts_with(table)))
-        .collect()
+    lines.filter(|line| !changed.iter().any(|table| line.starts_with(table))).collect()
 }
 
 #[test]
@@ -145,10 +131,7 @@ fn version_256_adds_the_counter_with_default_zero_and_its_day() {
     };
     let counter = ("INTEGER".to_owned(), true, Some("0".to_owned()));
     assert_eq!(column("aborted_response_retry_attempts"), counter);
-    assert_eq!(
-        column("aborted_response_retry_day"),
-        ("TEXT".to_owned(), false, None)
-    );
+    assert_eq!(column("aborted_response_retry_day"), ("TEXT".to_owned(), false, None));
 }
 
 // proves: MG-02, MG-05, DB-07, INV-45
@@ -171,21 +154,14 @@ fn the_retro_fill_stamps_exactly_the_fingerprint_and_leaves_the_rest_byte_for_by
         }
         assert_eq!(row, after[&id], "{id}");
     }
-    assert_eq!(
-        stamped.len(),
-        2,
-        "one needs_you and one error row have the fingerprint"
-    );
+    assert_eq!(stamped.len(), 2, "one needs_you and one error row have the fingerprint");
 
     drop(connection);
     let store = Store::open(&database).unwrap();
     let scanned = store.response_aborted_session_ids().unwrap();
     assert!(stamped.iter().all(|id| scanned.contains(id)));
-    let told = store
-        .audit(None, 10_000)
-        .unwrap()
-        .into_iter()
-        .filter(|line| line.actor == "migration");
+    let told =
+        store.audit(None, 10_000).unwrap().into_iter().filter(|line| line.actor == "migration");
     let mut told: Vec<Uuid> = told.map(|line| line.session).collect();
     told.sort();
     assert_eq!(told, stamped);
@@ -201,23 +177,15 @@ fn running_it_again_changes_nothing_even_with_new_bare_rows() {
                 WHERE status = 'needs_you' AND delivered = 0 AND deleted_at IS NULL";
     assert!(connection.execute(bare, []).unwrap() > 1);
     let schema = |connection: &Connection| -> Vec<String> {
-        let mut statement = connection
-            .prepare("SELECT coalesce(sql, name) FROM sqlite_schema")
-            .unwrap();
-        statement
-            .query_map([], |row| row.get(0))
-            .unwrap()
-            .map(Result::unwrap)
-            .collect()
+        let mut statement =
+            connection.prepare("SELECT coalesce(sql, name) FROM sqlite_schema").unwrap();
+        statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
     };
     let (contents, objects) = (dump_of(&connection), schema(&connection));
     let changes = connection.total_changes();
     run(&mut connection, MIGRATIONS, 256).unwrap();
     assert_eq!(connection.total_changes(), changes);
-    assert_eq!(
-        (dump_of(&connection), schema(&connection)),
-        (contents, objects)
-    );
+    assert_eq!((dump_of(&connection), schema(&connection)), (contents, objects));
 }
 
 #[test]
@@ -227,18 +195,9 @@ fn a_migration_that_fails_midway_leaves_no_trace() {
     let before = dump_of(&connection);
     let broken: &str =
         Box::leak(format!("{}\nINSERT INTO nowhere VALUES (1);", MIGRATIONS[1].sql).into());
-    let migrations = [
-        MIGRATIONS[0],
-        Migration {
-            version: 256,
-            sql: broken,
-        },
-    ];
+    let migrations = [MIGRATIONS[0], Migration { version: 256, sql: broken }];
     let error = run(&mut connection, &migrations, 256).unwrap_err();
-    assert!(
-        matches!(error, StoreError::Migration { to: 256, .. }),
-        "{error}"
-    );
+    assert!(matches!(error, StoreError::Migration { to: 256, .. }), "{error}");
     assert!(error.to_string().contains("it is unchanged"), "{error}");
     assert_eq!((version(&connection), dump_of(&connection)), (255, before));
     run(&mut connection, MIGRATIONS, 256).unwrap();
@@ -248,10 +207,7 @@ fn a_migration_that_fails_midway_leaves_no_trace() {
 /// Commits that a write-ahead log holds: frames that carry the size of the database after them.
 fn commits_in(log: &[u8]) -> usize {
     let page = u32::from_be_bytes(log[8..12].try_into().unwrap()) as usize;
-    log[32..]
-        .chunks(24 + page)
-        .filter(|frame| frame[4..8] != [0; 4])
-        .count()
+    log[32..].chunks(24 + page).filter(|frame| frame[4..8] != [0; 4]).count()
 }
 
 // proves: INV-44
@@ -263,11 +219,7 @@ fn a_migration_and_its_version_are_one_commit() {
     log_on.unwrap();
     run(&mut connection, MIGRATIONS, 256).unwrap();
     let log = fs::read(database.with_extension("db-wal")).unwrap();
-    assert_eq!(
-        commits_in(&log),
-        1,
-        "a kill between two commits would leave half a migration"
-    );
+    assert_eq!(commits_in(&log), 1, "a kill between two commits would leave half a migration");
 }
 
 #[test]
@@ -275,9 +227,7 @@ fn a_newer_database_and_another_programs_are_refused_untouched() {
     let (_folder, database) = folder();
     drop(Store::open(&database).unwrap());
     let connection = Connection::open(&database).unwrap();
-    connection
-        .pragma_update(None, "user_version", LATEST + 1)
-        .unwrap();
+    connection.pragma_update(None, "user_version", LATEST + 1).unwrap();
     drop(connection);
     let before = fs::read(&database).unwrap();
     let error = Store::open(&database).unwrap_err();

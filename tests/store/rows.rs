@@ -22,11 +22,7 @@ fn every_fact_of_random_rows_comes_back_through_a_new_start() {
         drop(store);
         let store = Store::open(&database).unwrap();
         for row in &rows {
-            assert_eq!(
-                store.row(row.id).unwrap().as_ref(),
-                Some(row),
-                "seed {seed}"
-            );
+            assert_eq!(store.row(row.id).unwrap().as_ref(), Some(row), "seed {seed}");
         }
         let loaded = store.load().unwrap();
         rows.retain(|row| row.deleted_at.is_none());
@@ -57,17 +53,8 @@ fn the_audit_log_alone_gives_every_row_after_any_chain_of_changes() {
         // and the log cannot be bent afterwards
         drop(store);
         let connection = Connection::open(&database).unwrap();
-        for bend in [
-            "DELETE FROM transitions",
-            "UPDATE transitions SET reason = ''",
-        ] {
-            assert!(
-                connection
-                    .execute(bend, [])
-                    .unwrap_err()
-                    .to_string()
-                    .contains("append-only")
-            );
+        for bend in ["DELETE FROM transitions", "UPDATE transitions SET reason = ''"] {
+            assert!(connection.execute(bend, []).unwrap_err().to_string().contains("append-only"));
         }
     }
 }
@@ -92,24 +79,12 @@ fn the_audit_log_says_who_did_what_and_why_newest_first() {
     let lines = store.audit(Some(row.id), 10).unwrap();
     let told: Vec<_> = lines
         .iter()
-        .map(|l| {
-            (
-                l.at,
-                l.actor.as_str(),
-                l.reason.as_str(),
-                l.outcome.as_str(),
-            )
-        })
+        .map(|l| (l.at, l.actor.as_str(), l.reason.as_str(), l.outcome.as_str()))
         .collect();
     assert_eq!(
         told,
         [
-            (
-                at,
-                "abort",
-                "the output ended",
-                "starting -> needs_you + response_aborted"
-            ),
+            (at, "abort", "the output ended", "starting -> needs_you + response_aborted"),
             (NOW, "app", "test", "created: starting"),
         ]
     );
@@ -123,9 +98,7 @@ fn facts_that_an_older_app_did_not_write_read_as_a_new_rows() {
     let mut store = Store::open(&database).unwrap();
     commit(&mut store, &[insert(&plain(1)), insert(&plain(2))]);
     let connection = Connection::open(&database).unwrap();
-    connection
-        .execute("UPDATE sessions SET facts = '{}'", [])
-        .unwrap();
+    connection.execute("UPDATE sessions SET facts = '{}'", []).unwrap();
     assert_eq!(store.load().unwrap().rows, [plain(1), plain(2)]);
 
     // a row that does not read is named, and hides no other
@@ -133,11 +106,7 @@ fn facts_that_an_older_app_did_not_write_read_as_a_new_rows() {
     connection.execute(bad, []).unwrap();
     let loaded = store.load().unwrap();
     assert_eq!(loaded.rows, [plain(1)]);
-    assert!(
-        loaded.unreadable[0].contains(&plain(2).id.to_string()),
-        "{:?}",
-        loaded.unreadable
-    );
+    assert!(loaded.unreadable[0].contains(&plain(2).id.to_string()), "{:?}", loaded.unreadable);
 }
 
 #[test]
@@ -155,10 +124,7 @@ fn settings_come_back_and_an_ill_typed_one_has_its_default() {
     let connection = Connection::open(&database).unwrap();
     let bad = "UPDATE settings SET value = '7' WHERE key = 'abortedResponseRecoveryEnabled'";
     connection.execute(bad, []).unwrap();
-    let mended = Settings {
-        aborted_response_recovery_enabled: true,
-        ..settings
-    };
+    let mended = Settings { aborted_response_recovery_enabled: true, ..settings };
     assert_eq!(store.load().unwrap().settings, mended);
 }
 

@@ -40,11 +40,8 @@ fn among_ten_thousand_rows_the_index_finds_the_three_that_are_stamped() {
     let connection = Connection::open(&database).unwrap();
     let plan = format!("EXPLAIN QUERY PLAN {GET_RESPONSE_ABORTED_SESSION_IDS}");
     let mut statement = connection.prepare(&plan).unwrap();
-    let steps: Vec<String> = statement
-        .query_map([], |row| row.get("detail"))
-        .unwrap()
-        .map(Result::unwrap)
-        .collect();
+    let steps: Vec<String> =
+        statement.query_map([], |row| row.get("detail")).unwrap().map(Result::unwrap).collect();
     let by_index = "SEARCH sessions USING INDEX sessions_pending_action (pending_action=?)";
     assert_eq!(steps, [by_index], "one search, no scan and no sorting");
 }

@@ -25,10 +25,7 @@ const LIMIT: Duration = Duration::from_secs(180);
 pub fn in_namespace(test_path: &str, body: impl FnOnce()) {
     match std::env::var(INSIDE) {
         Ok(inside) => {
-            assert_eq!(
-                inside, test_path,
-                "in_namespace was given the path of another test"
-            );
+            assert_eq!(inside, test_path, "in_namespace was given the path of another test");
             bring_up_loopback();
             assert_only_loopback();
             body();
@@ -45,15 +42,10 @@ fn run_inside(test_path: &str) {
         command.arg("--map-root-user");
     }
     // setpriv ties the test's life to this one; it stands behind unshare, which would clear the tie again
-    command
-        .args(["--", "setpriv", "--pdeathsig", "KILL", "--"])
-        .arg(own_binary);
+    command.args(["--", "setpriv", "--pdeathsig", "KILL", "--"]).arg(own_binary);
     command.args(["--exact", test_path, "--nocapture", "--test-threads=1"]);
     command.env(INSIDE, test_path);
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn().unwrap_or_else(|error| {
         panic!("`unshare` cannot be started ({error}): install the package util-linux to run these tests")
     });
@@ -65,16 +57,9 @@ fn run_inside(test_path: &str) {
             seen.status
         )
     });
-    assert!(
-        found == "running 1 test",
-        "{test_path} names no test: {found}"
-    );
+    assert!(found == "running 1 test", "{test_path} names no test: {found}");
     assert!(!seen.timed_out, "{test_path} did not end within {LIMIT:?}");
-    assert!(
-        seen.status.success(),
-        "{test_path} failed in its namespace: {}",
-        seen.status
-    );
+    assert!(seen.status.success(), "{test_path} failed in its namespace: {}", seen.status);
 }
 
 struct Seen {
@@ -124,11 +109,7 @@ fn follow(mut child: Child) -> Seen {
         found = found.or_else(|| line.starts_with("running ").then(|| line.clone()));
         println!("  | {line}");
     }
-    Seen {
-        found,
-        timed_out,
-        status,
-    }
+    Seen { found, timed_out, status }
 }
 
 fn forward(pipe: impl Read + Send + 'static, to: mpsc::Sender<String>) -> thread::JoinHandle<()> {
@@ -153,10 +134,8 @@ fn end_processes_in(namespace: &Path) {
     for pid in pids.filter(|pid| network_of(*pid).as_deref() == Some(namespace)) {
         let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
         println!("  | left behind by the test, ended: {pid} {}", name.trim());
-        let killed = Command::new("kill")
-            .args(["-KILL", &pid.to_string()])
-            .stderr(Stdio::null())
-            .status();
+        let killed =
+            Command::new("kill").args(["-KILL", &pid.to_string()]).stderr(Stdio::null()).status();
         // it may have ended by itself in the meantime, which is just as well
         drop(killed);
     }
@@ -169,25 +148,16 @@ fn is_root() -> bool {
 }
 
 fn bring_up_loopback() {
-    let status = Command::new("ip")
-        .args(["link", "set", "lo", "up"])
-        .status();
+    let status = Command::new("ip").args(["link", "set", "lo", "up"]).status();
     let done = status.unwrap_or_else(|error| {
         panic!("`ip` cannot be started ({error}): install the package iproute2 to run these tests")
     });
-    assert!(
-        done.success(),
-        "`ip link set lo up` failed in the namespace: {done}"
-    );
+    assert!(done.success(), "`ip link set lo up` failed in the namespace: {done}");
 }
 
 fn assert_only_loopback() {
     let table = fs::read_to_string("/proc/net/dev").expect("the kernel lists its interfaces");
-    let names: Vec<&str> = table
-        .lines()
-        .skip(2)
-        .filter_map(|line| line.split(':').next())
-        .map(str::trim)
-        .collect();
+    let names: Vec<&str> =
+        table.lines().skip(2).filter_map(|line| line.split(':').next()).map(str::trim).collect();
     assert_eq!(names, ["lo"], "the namespace reaches more than loopback");
 }

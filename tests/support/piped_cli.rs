@@ -31,23 +31,13 @@ impl PipedCli {
             "--verbose",
         ]);
         command
-            .args([
-                "--include-partial-messages",
-                "--permission-prompt-tool",
-                "stdio",
-            ])
+            .args(["--include-partial-messages", "--permission-prompt-tool", "stdio"])
             .args(session);
-        command
-            .current_dir(home.project())
-            .env_clear()
-            .envs(home.env());
+        command.current_dir(home.project()).env_clear().envs(home.env());
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.env("CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS", "1");
         command.env("CLAUDE_CODE_STARTUP_FAILURE_RESULTS", "1");
-        command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the pinned CLI starts");
         let stdin = child.stdin.take();
         let stdout = child.stdout.take().expect("stdout is a pipe");
@@ -63,12 +53,7 @@ impl PipedCli {
             }
         });
         thread::spawn(move || forward_chatter(stderr));
-        Self {
-            child,
-            stdin,
-            lines,
-            seen: Vec::new(),
-        }
+        Self { child, stdin, lines, seen: Vec::new() }
     }
 
     /// The CLI's process id.
@@ -92,11 +77,9 @@ impl PipedCli {
     /// The launch handshake; returns its answer.
     pub fn initialize(&mut self) -> Value {
         self.send(&json!({"type": "control_request", "request_id": "hello", "request": {"subtype": "initialize"}}));
-        self.wait(
-            "the answer to initialize",
-            Duration::from_secs(30),
-            |line| line["type"] == "control_response",
-        )
+        self.wait("the answer to initialize", Duration::from_secs(30), |line| {
+            line["type"] == "control_response"
+        })
     }
 
     /// Answers a `can_use_tool` request.
@@ -159,11 +142,7 @@ impl PipedCli {
         super::real_cli::wait_for(
             Duration::from_secs(20),
             "the CLI's exit after the end of its input",
-            || {
-                self.child
-                    .try_wait()
-                    .expect("an own child can be waited for")
-            },
+            || self.child.try_wait().expect("an own child can be waited for"),
         )
     }
 

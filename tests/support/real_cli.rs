@@ -29,13 +29,9 @@ pub fn cli_path() -> PathBuf {
     );
     let package = "@anthropic-ai/claude-code";
     let pinned = read_json(&folder.join("package.json"))["dependencies"][package].clone();
-    let installed = read_json(
-        &folder
-            .join("node_modules")
-            .join(package)
-            .join("package.json"),
-    )["version"]
-        .clone();
+    let installed =
+        read_json(&folder.join("node_modules").join(package).join("package.json"))["version"]
+            .clone();
     assert_eq!(
         installed, pinned,
         "another version of the real CLI is installed: run `cargo xtask test`, or `npm ci` in tests/real_cli"
@@ -58,14 +54,9 @@ pub struct CliHome {
 impl CliHome {
     /// Makes the folders for a CLI that talks to `api`.
     pub fn new(api: &MockApi) -> Self {
-        let root = tempfile::Builder::new()
-            .prefix("omniscio-cli-")
-            .tempdir()
-            .expect("a temporary folder");
-        let home = Self {
-            root,
-            base_url: api.base_url(),
-        };
+        let root =
+            tempfile::Builder::new().prefix("omniscio-cli-").tempdir().expect("a temporary folder");
+        let home = Self { root, base_url: api.base_url() };
         for folder in [home.home(), home.config(), home.project(), home.tmp()] {
             fs::create_dir(&folder).expect("a new folder in a temporary one");
             fs::set_permissions(&folder, Permissions::from_mode(0o700)).expect("an own folder");
@@ -106,23 +97,14 @@ impl CliHome {
             ("DISABLE_AUTOUPDATER", "1".to_owned()),
             ("CLAUDE_CODE_MAX_RETRIES", "1".to_owned()),
             ("API_TIMEOUT_MS", API_TIMEOUT_MS.to_string()),
-            (
-                "CLAUDE_BYTE_STREAM_IDLE_TIMEOUT_MS",
-                BYTE_IDLE_MS.to_string(),
-            ),
+            ("CLAUDE_BYTE_STREAM_IDLE_TIMEOUT_MS", BYTE_IDLE_MS.to_string()),
         ];
-        pairs
-            .into_iter()
-            .map(|(name, value)| (name.to_owned(), value))
-            .collect()
+        pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
     /// All transcripts, sorted by path.
     pub fn transcripts(&self) -> Vec<PathBuf> {
-        let folders = fs::read_dir(self.config().join("projects"))
-            .into_iter()
-            .flatten()
-            .flatten();
+        let folders = fs::read_dir(self.config().join("projects")).into_iter().flatten().flatten();
         let files =
             folders.flat_map(|folder| fs::read_dir(folder.path()).into_iter().flatten().flatten());
         let mut paths: Vec<PathBuf> = files.map(|file| file.path()).collect();
@@ -140,13 +122,9 @@ impl CliHome {
 
     /// The lines of a session's transcript; a torn last line is left out, as the CLI does.
     pub fn transcript_lines(&self, session_id: &str) -> Vec<Value> {
-        let text = self
-            .transcript(session_id)
-            .and_then(|path| fs::read_to_string(path).ok());
+        let text = self.transcript(session_id).and_then(|path| fs::read_to_string(path).ok());
         let text = text.unwrap_or_default();
-        text.lines()
-            .filter_map(|line| serde_json::from_str(line).ok())
-            .collect()
+        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
 }
 
@@ -170,10 +148,7 @@ pub fn wait_for<T>(timeout: Duration, what: &str, mut look: impl FnMut() -> Opti
         if let Some(found) = look() {
             return found;
         }
-        assert!(
-            Instant::now() < deadline,
-            "waited {timeout:?} in vain for: {what}"
-        );
+        assert!(Instant::now() < deadline, "waited {timeout:?} in vain for: {what}");
         thread::sleep(Duration::from_millis(20));
     }
 }

@@ -21,9 +21,7 @@ pub(crate) fn code_of(text: &str) -> String {
         let next = bare[at + marker.len()..].trim_start();
         next.starts_with("mod ") && !next.lines().next().unwrap_or_default().ends_with(';')
     });
-    tests
-        .map_or(bare.as_str(), |(at, _)| &bare[..at])
-        .to_owned()
+    tests.map_or(bare.as_str(), |(at, _)| &bare[..at]).to_owned()
 }
 
 /// The text with comments and the insides of string literals replaced by spaces.
@@ -31,9 +29,7 @@ fn blank(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
-        let taken = comment(rest)
-            .or_else(|| string(rest))
-            .or_else(|| character(rest));
+        let taken = comment(rest).or_else(|| string(rest)).or_else(|| character(rest));
         let (length, keep) = taken.map_or((first.len_utf8(), true), |length| (length, false));
         let (piece, tail) = rest.split_at(length);
         if keep {
@@ -83,9 +79,7 @@ fn string(text: &str) -> Option<usize> {
     let marks = hashes.len() - hashes.trim_start_matches('#').len();
     let inside = hashes[marks..].strip_prefix('"')?;
     let close = format!("\"{}", "#".repeat(marks));
-    let end = inside
-        .find(&close)
-        .map_or(inside.len(), |at| at + close.len());
+    let end = inside.find(&close).map_or(inside.len(), |at| at + close.len());
     Some(1 + marks + 1 + end)
 }
 
@@ -112,10 +106,7 @@ fn comments_strings_and_tests_are_not_code() {
     for name in ["a", "b", "f", "x", "str"] {
         assert!(holds(&code, name), "{name} is code in:\n{code}");
     }
-    assert_eq!(
-        code.lines().nth(1).map(str::len),
-        text.lines().nth(1).map(str::len)
-    );
+    assert_eq!(code.lines().nth(1).map(str::len), text.lines().nth(1).map(str::len));
 }
 
 #[test]
@@ -125,8 +116,5 @@ fn a_name_is_found_as_a_whole_word() {
     assert!(holds("use tauri_plugin_opener as o;", "tauri_*"));
     assert!(!holds("unsafe_code", "unsafe"));
     assert!(holds("Duration::from_secs(90)", "Duration::from_secs(9*"));
-    assert!(!holds(
-        "Duration::from_secs(limits.x)",
-        "Duration::from_secs(9*"
-    ));
+    assert!(!holds("Duration::from_secs(limits.x)", "Duration::from_secs(9*"));
 }

@@ -16,9 +16,7 @@ pub fn press_pill(store: Store, session: SessionId) {
     let Some(entry) = store.entry(session) else {
         return;
     };
-    let inert = entry
-        .view
-        .with_untracked(|view| view.live.restart_under_way)
+    let inert = entry.view.with_untracked(|view| view.live.restart_under_way)
         || store.pressed.get_untracked() == Some(session);
     let Some(pill) = entry.attention.get_untracked().pill.filter(|_| !inert) else {
         return;
@@ -54,29 +52,21 @@ pub fn give_then(store: Store, command: Command, then: impl FnOnce(Reply) + 'sta
 
 /// Stops the open turn of the session, if one is open.
 pub fn stop(store: Store, session: SessionId) {
-    if store
-        .entry(session)
-        .is_some_and(|entry| entry.attention.get_untracked().turn_open)
-    {
+    if store.entry(session).is_some_and(|entry| entry.attention.get_untracked().turn_open) {
         give(store, Command::Stop { session });
     }
 }
 
 /// Archives the session and opens `next`, its neighbour in the list.
 pub fn archive(store: Store, session: SessionId, next: Option<SessionId>) {
-    let title = store
-        .entry(session)
-        .map(|e| e.view.with_untracked(|view| view.row.title.clone()));
+    let title = store.entry(session).map(|e| e.view.with_untracked(|view| view.row.title.clone()));
     let was_open = store.open.get_untracked() == Some(session);
     give_then(store, Command::Archive { session }, move |_| {
         if was_open {
             store.open.set(next);
         }
         let text = format!("Archived “{}”", title.unwrap_or_default());
-        store.toast.set(Some(Toast {
-            text,
-            undo: Some(session),
-        }));
+        store.toast.set(Some(Toast { text, undo: Some(session) }));
     });
 }
 

@@ -190,9 +190,7 @@ fn Announcer() -> impl IntoView {
             said.set_value((count, now::read().wall.0));
             words.set(text);
         };
-        let apart = (at + APART_MILLIS - now::read().wall.0)
-            .clamp(0, APART_MILLIS)
-            .unsigned_abs();
+        let apart = (at + APART_MILLIS - now::read().wall.0).clamp(0, APART_MILLIS).unsigned_abs();
         let wait = QUIET.max(Duration::from_millis(apart));
         waiting.update_value(|old| {
             if old.is_none() {
@@ -209,10 +207,7 @@ fn Announcer() -> impl IntoView {
 
 fn count_now(store: Store) -> usize {
     store.entries.with_untracked(|entries| {
-        entries
-            .values()
-            .filter(|entry| entry.attention.get_untracked().needs_person)
-            .count()
+        entries.values().filter(|entry| entry.attention.get_untracked().needs_person).count()
     })
 }
 
@@ -244,10 +239,7 @@ fn mark_read(store: Store, focused: RwSignal<bool>) {
     let timer = StoredValue::new(None::<TimeoutHandle>);
     let unread = Memo::new(move |_| {
         let session = store.open.get().filter(|_| focused.get())?;
-        store
-            .view(session)
-            .filter(|view| view.row.unread)
-            .map(|_| session)
+        store.view(session).filter(|view| view.row.unread).map(|_| session)
     });
     Effect::new(move |_| {
         let unread = unread.get();
@@ -256,10 +248,7 @@ fn mark_read(store: Store, focused: RwSignal<bool>) {
                 old.clear();
             }
             *timer = unread.and_then(|session| {
-                let read = Command::MarkRead {
-                    session,
-                    read: true,
-                };
+                let read = Command::MarkRead { session, read: true };
                 set_timeout_with_handle(move || bridge::run(bridge::command(read)), SEEN_AFTER).ok()
             });
         });

@@ -51,10 +51,7 @@ pub async fn subscribe(on_batch: impl Fn(Vec<Event>) + 'static) -> Answer<()> {
     channel.set_onmessage(callback.into_js_value().unchecked_ref());
     let args = Object::new();
     Reflect::set(&args, &"channel".into(), &channel).map_err(|error| thrown(&error))?;
-    invoke_raw("subscribe", args.into())
-        .await
-        .map(drop)
-        .map_err(|error| thrown(&error))
+    invoke_raw("subscribe", args.into()).await.map(drop).map_err(|error| thrown(&error))
 }
 
 /// Gives a command to the reducer. Retry is a command of its own ([`retry_aborted_response`]).
@@ -65,11 +62,7 @@ pub async fn command(command: Command) -> Answer<Reply> {
 /// `SESSION_RETRY_ABORTED_RESPONSE` (RT-12): forces a restart of this session.
 pub async fn retry_aborted_response(session: SessionId) -> Answer<Reply> {
     // rule: RT-12
-    call(
-        "session_retry_aborted_response",
-        &json!({ "session": session }),
-    )
-    .await
+    call("session_retry_aborted_response", &json!({ "session": session })).await
 }
 
 /// The page of a conversation before block `before`, or its last one.
@@ -186,11 +179,7 @@ fn to_js(value: &impl Serialize) -> Answer<JsValue> {
 
 fn from_js<T: DeserializeOwned>(value: &JsValue) -> Answer<T> {
     // a unit reply arrives as undefined, which JSON does not know
-    let value = if value.is_undefined() {
-        &JsValue::NULL
-    } else {
-        value
-    };
+    let value = if value.is_undefined() { &JsValue::NULL } else { value };
     let text = JSON::stringify(value).map_err(|error| thrown(&error))?;
     serde_json::from_str(&String::from(text))
         .map_err(|error| internal(format!("the backend's words were not understood: {error}")))
@@ -205,8 +194,5 @@ fn no_backend() -> IpcError {
 }
 
 fn internal(message: String) -> IpcError {
-    IpcError {
-        code: IpcCode::Internal,
-        message,
-    }
+    IpcError { code: IpcCode::Internal, message }
 }

@@ -31,18 +31,13 @@ pub fn types_text() -> bool {
 /// Whether the focus is inside an element with this id.
 pub fn focus_is_in(id: &str) -> bool {
     let active = document().active_element();
-    active.is_some_and(|active| {
-        active
-            .closest(&format!("#{id}"))
-            .is_ok_and(|found| found.is_some())
-    })
+    active
+        .is_some_and(|active| active.closest(&format!("#{id}")).is_ok_and(|found| found.is_some()))
 }
 
 /// Whether a dialog is open.
 pub fn dialog_is_open() -> bool {
-    document()
-        .query_selector("dialog[open], [role='dialog']")
-        .is_ok_and(|found| found.is_some())
+    document().query_selector("dialog[open], [role='dialog']").is_ok_and(|found| found.is_some())
 }
 
 /// Whether the window has the system's focus.

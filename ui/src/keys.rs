@@ -173,13 +173,7 @@ fn perform(
         (Act::Pill, Some(session)) => actions::press_pill(store, session),
         (Act::Archive, Some(session)) => inbox.archive(session),
         (Act::Unread, Some(session)) => {
-            actions::give(
-                store,
-                Command::MarkRead {
-                    session,
-                    read: false,
-                },
-            );
+            actions::give(store, Command::MarkRead { session, read: false });
         }
         (Act::Stop, Some(session)) if stop_armed.get_untracked() => {
             stop_armed.set(false);
@@ -206,10 +200,7 @@ fn perform(
 
 /// The first S says what the second one does.
 fn arm_stop(store: Store, session: omniscio_core::id::SessionId, armed: RwSignal<bool>) {
-    if store
-        .entry(session)
-        .is_some_and(|entry| entry.attention.get_untracked().turn_open)
-    {
+    if store.entry(session).is_some_and(|entry| entry.attention.get_untracked().turn_open) {
         armed.set(true);
         store.failed("Press S again to stop".into());
         set_timeout(move || armed.set(false), STOP_WINDOW);
@@ -232,52 +223,19 @@ mod tests {
     use super::*;
 
     fn press(key: &str) -> Press<'_> {
-        Press {
-            key,
-            ..Press::default()
-        }
+        Press { key, ..Press::default() }
     }
 
     // proves: RT-21
     #[test]
     fn c_acts_only_on_an_open_panel_outside_text_alone_and_once() {
-        let panel = Place {
-            panel: true,
-            ..Place::default()
-        };
+        let panel = Place { panel: true, ..Place::default() };
         let c = press("c");
         assert_eq!(meaning(c, panel), Some(Act::Pill));
-        assert_eq!(
-            meaning(
-                c,
-                Place {
-                    in_list: true,
-                    ..panel
-                }
-            ),
-            Some(Act::Pill)
-        );
+        assert_eq!(meaning(c, Place { in_list: true, ..panel }), Some(Act::Pill));
         assert_eq!(meaning(c, Place::default()), None);
-        assert_eq!(
-            meaning(
-                c,
-                Place {
-                    in_text: true,
-                    ..panel
-                }
-            ),
-            None
-        );
-        assert_eq!(
-            meaning(
-                c,
-                Place {
-                    in_dialog: true,
-                    ..panel
-                }
-            ),
-            None
-        );
+        assert_eq!(meaning(c, Place { in_text: true, ..panel }), None);
+        assert_eq!(meaning(c, Place { in_dialog: true, ..panel }), None);
         for modified in [
             Press { command: true, ..c },
             Press { alt: true, ..c },
@@ -290,72 +248,26 @@ mod tests {
 
     #[test]
     fn no_letter_fires_in_text_or_under_a_dialog() {
-        let text = Place {
-            in_text: true,
-            panel: true,
-            ..Place::default()
-        };
-        let dialog = Place {
-            in_dialog: true,
-            panel: true,
-            in_list: true,
-            in_text: false,
-        };
+        let text = Place { in_text: true, panel: true, ..Place::default() };
+        let dialog = Place { in_dialog: true, panel: true, in_list: true, in_text: false };
         for letter in "abcdefghijklmnopqrstuvwxyz/".chars().map(String::from) {
             assert_eq!(meaning(press(&letter), text), None);
             assert_eq!(meaning(press(&letter), dialog), None);
         }
         assert_eq!(meaning(press("escape"), text), Some(Act::Back));
-        let new = Press {
-            command: true,
-            ..press("n")
-        };
+        let new = Press { command: true, ..press("n") };
         assert_eq!(meaning(new, text), Some(Act::New));
     }
 
     #[test]
     fn keys_of_the_list_act_in_the_list_and_may_repeat() {
-        let list = Place {
-            in_list: true,
-            panel: true,
-            ..Place::default()
-        };
-        let held = Press {
-            repeat: true,
-            ..press("arrowdown")
-        };
+        let list = Place { in_list: true, panel: true, ..Place::default() };
+        let held = Press { repeat: true, ..press("arrowdown") };
         assert_eq!(meaning(held, list), Some(Act::Step(1)));
-        assert_eq!(
-            meaning(
-                held,
-                Place {
-                    in_list: false,
-                    ..list
-                }
-            ),
-            None
-        );
+        assert_eq!(meaning(held, Place { in_list: false, ..list }), None);
         assert_eq!(meaning(press("k"), list), Some(Act::Step(-1)));
-        assert_eq!(
-            meaning(
-                Press {
-                    shift: true,
-                    ..press("n")
-                },
-                list
-            ),
-            Some(Act::PreviousWaiting)
-        );
+        assert_eq!(meaning(Press { shift: true, ..press("n") }, list), Some(Act::PreviousWaiting));
         assert_eq!(meaning(press("arrowleft"), list), Some(Act::Fold(true)));
-        assert_eq!(
-            meaning(
-                Press {
-                    repeat: true,
-                    ..press("n")
-                },
-                list
-            ),
-            None
-        );
+        assert_eq!(meaning(Press { repeat: true, ..press("n") }, list), None);
     }
 }

@@ -121,17 +121,12 @@ impl Store {
         let switches = RwSignal::new(KillSwitches::default());
         let limits = RwSignal::new(Limits::default());
         let flip = move |now: Now| -> Option<Wall> {
-            let policy = Policy {
-                settings: settings.get(),
-                switches: switches.get(),
-            };
+            let policy = Policy { settings: settings.get(), switches: switches.get() };
             limits.with(|limits| {
                 entries.with(|entries| {
-                    let flips = entries.values().map(|entry| {
-                        entry
-                            .view
-                            .with(|view| next_flip(view, &policy, limits, now))
-                    });
+                    let flips = entries
+                        .values()
+                        .map(|entry| entry.view.with(|view| next_flip(view, &policy, limits, now)));
                     flips.flatten().min()
                 })
             })
@@ -161,10 +156,7 @@ impl Store {
 
     /// Settings and switches joined, tracked.
     pub fn policy(self) -> Policy {
-        Policy {
-            settings: self.settings.get(),
-            switches: self.switches.get(),
-        }
+        Policy { settings: self.settings.get(), switches: self.switches.get() }
     }
 
     /// The session's entry, tracked on its coming and going only.
@@ -206,10 +198,7 @@ impl Store {
         self.transcript.set_value(Some((session, listener.clone())));
         on_cleanup(move || {
             self.transcript.update_value(|current| {
-                if current
-                    .as_ref()
-                    .is_some_and(|(_, now)| Arc::ptr_eq(now, &listener))
-                {
+                if current.as_ref().is_some_and(|(_, now)| Arc::ptr_eq(now, &listener)) {
                     *current = None;
                 }
             });
@@ -232,20 +221,9 @@ impl Store {
         } = snapshot;
         self.settings.set(settings);
         self.switches.set(switches);
-        self.limits.set(Limits {
-            hide_max_ms,
-            hide_future_tolerance_ms,
-            ..Limits::default()
-        });
-        self.facts.set(Facts {
-            accounts,
-            recent_folders,
-            home,
-            fake,
-        });
-        let entries = rows
-            .into_iter()
-            .map(|view| (view.row.id, self.new_entry(view)));
+        self.limits.set(Limits { hide_max_ms, hide_future_tolerance_ms, ..Limits::default() });
+        self.facts.set(Facts { accounts, recent_folders, home, fake });
+        let entries = rows.into_iter().map(|view| (view.row.id, self.new_entry(view)));
         self.entries.set(entries.collect());
         self.cli.set(Some(cli));
         let early = self.early.try_update_value(Option::take).flatten();
@@ -295,9 +273,7 @@ impl Store {
         if view.row.is_gone() {
             return self.gone(session);
         }
-        let known = self
-            .entries
-            .with_untracked(|entries| entries.get(&session).cloned());
+        let known = self.entries.with_untracked(|entries| entries.get(&session).cloned());
         match known {
             Some(entry) => {
                 // an event may tell what is already so
@@ -315,10 +291,7 @@ impl Store {
     }
 
     fn gone(self, session: SessionId) {
-        if self
-            .entries
-            .with_untracked(|entries| entries.contains_key(&session))
-        {
+        if self.entries.with_untracked(|entries| entries.contains_key(&session)) {
             self.entries.update(|entries| {
                 entries.remove(&session);
             });
@@ -330,10 +303,7 @@ impl Store {
 
     fn news(self, session: SessionId, news: TranscriptNews) {
         let listener = self.transcript.with_value(|current| {
-            current
-                .as_ref()
-                .filter(|(of, _)| *of == session)
-                .map(|(_, listener)| listener.clone())
+            current.as_ref().filter(|(of, _)| *of == session).map(|(_, listener)| listener.clone())
         });
         if let Some(listener) = listener {
             listener(news);
@@ -345,10 +315,7 @@ impl Store {
         let facts = view.clone();
         let attention = ArcMemo::new(move |_| {
             let (policy, now) = (self.policy(), self.clock.get());
-            facts.with(|view| {
-                self.limits
-                    .with(|limits| attention(view, &policy, limits, now))
-            })
+            facts.with(|view| self.limits.with(|limits| attention(view, &policy, limits, now)))
         });
         Entry { view, attention }
     }

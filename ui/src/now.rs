@@ -23,10 +23,7 @@ impl Clock {
     pub fn start(next_flip: impl Fn(Now) -> Option<Wall> + Send + Sync + 'static) -> Clock {
         // rule: HD-16, NT-06
         let now = read();
-        let clock = Clock {
-            now: RwSignal::new(now),
-            pulse: RwSignal::new(now.wall),
-        };
+        let clock = Clock { now: RwSignal::new(now), pulse: RwSignal::new(now.wall) };
         let apart = Limits::default().pulse_ms;
         let pending = StoredValue::new(None::<TimeoutHandle>);
         Effect::new(move |_| {

@@ -27,19 +27,10 @@ impl Server {
             .map_err(|e| format!("{hint}: {e}"))?;
         let mut address = String::new();
         if let Some(out) = child.stdout.take() {
-            BufReader::new(out)
-                .read_line(&mut address)
-                .map_err(|e| format!("{hint}: {e}"))?;
+            BufReader::new(out).read_line(&mut address).map_err(|e| format!("{hint}: {e}"))?;
         }
-        let server = Self {
-            child,
-            address: address.trim().to_owned(),
-        };
-        if server.address.is_empty() {
-            Err(hint)
-        } else {
-            Ok(server)
-        }
+        let server = Self { child, address: address.trim().to_owned() };
+        if server.address.is_empty() { Err(hint) } else { Ok(server) }
     }
 }
 
@@ -51,42 +42,22 @@ impl Drop for Server {
             .status()
             .is_ok_and(|status| status.success());
         if !stopped && let Err(e) = self.child.kill() {
-            eprintln!(
-                "xtask: cannot stop the helper process {}: {e}",
-                self.child.id()
-            );
+            eprintln!("xtask: cannot stop the helper process {}: {e}", self.child.id());
         }
         if let Err(e) = self.child.wait() {
-            eprintln!(
-                "xtask: cannot wait for the helper process {}: {e}",
-                self.child.id()
-            );
+            eprintln!("xtask: cannot wait for the helper process {}: {e}", self.child.id());
         }
     }
 }
 
 /// An X server on the first free display; its address is the display's number.
 pub(crate) fn x_server() -> Result<Server, String> {
-    Server::start(
-        "Xvfb",
-        &[
-            "-displayfd",
-            "1",
-            "-screen",
-            "0",
-            "1280x900x24",
-            "-nolisten",
-            "tcp",
-        ],
-    )
+    Server::start("Xvfb", &["-displayfd", "1", "-screen", "0", "1280x900x24", "-nolisten", "tcp"])
 }
 
 /// A session bus of its own; its address is what DBUS_SESSION_BUS_ADDRESS wants.
 pub(crate) fn session_bus() -> Result<Server, String> {
-    Server::start(
-        "dbus-daemon",
-        &["--session", "--nofork", "--nopidfile", "--print-address=1"],
-    )
+    Server::start("dbus-daemon", &["--session", "--nofork", "--nopidfile", "--print-address=1"])
 }
 
 /// `program` with `args`, ended by the kernel when this program dies.

@@ -52,19 +52,12 @@ fn flag(args: &[String], name: &str) -> Result<bool, String> {
     match args {
         [] => Ok(false),
         [only] if only == name => Ok(true),
-        _ => Err(format!(
-            "expected nothing or `{name}`, got `{}`.\n\n{HELP}",
-            args.join(" ")
-        )),
+        _ => Err(format!("expected nothing or `{name}`, got `{}`.\n\n{HELP}", args.join(" "))),
     }
 }
 
 fn setup_only(for_tests: bool) -> Result<u8, String> {
-    let purpose = if for_tests {
-        setup::Purpose::Test
-    } else {
-        setup::Purpose::Run
-    };
+    let purpose = if for_tests { setup::Purpose::Test } else { setup::Purpose::Run };
     setup::ensure(purpose)?;
     println!("setup: everything is there");
     Ok(0)

@@ -76,13 +76,8 @@ fn no_claude() -> bool {
 
 fn wait_for(app: &mut Command) -> Result<u8, String> {
     println!("run: starting Omniscio");
-    let status = app
-        .status()
-        .map_err(|e| format!("cannot start the app: {e}"))?;
-    Ok(status
-        .code()
-        .and_then(|code| u8::try_from(code).ok())
-        .unwrap_or(1))
+    let status = app.status().map_err(|e| format!("cannot start the app: {e}"))?;
+    Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
 }
 
 #[cfg(test)]
@@ -90,12 +85,7 @@ mod tests {
     use super::*;
 
     fn parse(line: &str) -> Result<Options, String> {
-        Options::parse(
-            &line
-                .split_whitespace()
-                .map(str::to_owned)
-                .collect::<Vec<_>>(),
-        )
+        Options::parse(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
     }
 
     #[test]

@@ -20,24 +20,14 @@ pub(crate) enum Purpose {
 }
 
 /// Needed to build the app and to start it on an ordinary desktop.
-const BUILD: [&str; 4] = [
-    "build-essential",
-    "pkg-config",
-    "libwebkit2gtk-4.1-dev",
-    "libayatana-appindicator3-dev",
-];
+const BUILD: [&str; 4] =
+    ["build-essential", "pkg-config", "libwebkit2gtk-4.1-dev", "libayatana-appindicator3-dev"];
 
 /// Needed to start the app where there is no display: the display, a bus, and a way to see it.
 const HEADLESS: [&str; 3] = ["xvfb", "dbus", "imagemagick"];
 
 /// Needed by the tests on top of both.
-const TEST: [&str; 5] = [
-    "xauth",
-    "dbus-x11",
-    "webkit2gtk-driver",
-    "iproute2",
-    "procps",
-];
+const TEST: [&str; 5] = ["xauth", "dbus-x11", "webkit2gtk-driver", "iproute2", "procps"];
 
 const WASM: &str = "wasm32-unknown-unknown";
 
@@ -50,11 +40,7 @@ pub(crate) fn ensure(purpose: Purpose) -> Result<(), String> {
     wasm_target()?;
     npm_packages("ui", "the window's fonts", None)?;
     if purpose == Purpose::Test {
-        npm_packages(
-            "tests/real_cli",
-            "the real Claude CLI for the tests",
-            Some("claude"),
-        )?;
+        npm_packages("tests/real_cli", "the real Claude CLI for the tests", Some("claude"))?;
     }
     Ok(())
 }
@@ -99,32 +85,18 @@ fn debian_packages(purpose: Purpose) -> Result<(), String> {
         return Ok(());
     }
     let by_hand = format!("apt-get install {}", missing.join(" "));
-    println!(
-        "setup: installing Debian packages by apt-get: {}",
-        missing.join(" ")
-    );
+    println!("setup: installing Debian packages by apt-get: {}", missing.join(" "));
     sh::run(apt_get()?.arg("update"))
         .map_err(|e| format!("{e}; check the network, or run `{by_hand}` as root"))?;
-    sh::run(
-        apt_get()?
-            .args(["install", "-y", "--no-install-recommends"])
-            .args(&missing),
-    )
-    .map_err(|e| format!("{e}; run `{by_hand}` as root and read what it says"))
+    sh::run(apt_get()?.args(["install", "-y", "--no-install-recommends"]).args(&missing))
+        .map_err(|e| format!("{e}; run `{by_hand}` as root and read what it says"))
 }
 
 /// The wanted packages that `known` (lines "name status") does not list as installed.
 fn missing_packages<'a>(wanted: &[&'a str], known: &str) -> Vec<&'a str> {
-    let installed = |name: &str| {
-        known
-            .lines()
-            .any(|line| line.split_once(' ') == Some((name, "installed")))
-    };
-    wanted
-        .iter()
-        .copied()
-        .filter(|name| !installed(name))
-        .collect()
+    let installed =
+        |name: &str| known.lines().any(|line| line.split_once(' ') == Some((name, "installed")));
+    wanted.iter().copied().filter(|name| !installed(name)).collect()
 }
 
 /// `apt-get` without questions, by sudo where this is not root.
@@ -136,22 +108,16 @@ fn apt_get() -> Result<Command, String> {
     } else if sh::on_path("sudo") {
         Ok(sh::command("sudo", &["env", quiet, "apt-get"]))
     } else {
-        Err(
-            "Debian packages are missing and there is neither root nor sudo here: \
+        Err("Debian packages are missing and there is neither root nor sudo here: \
              run `cargo xtask setup --test` once as root"
-                .to_owned(),
-        )
+            .to_owned())
     }
 }
 
 fn wasm_target() -> Result<(), String> {
     let sysroot = sh::output(&mut sh::command("rustc", &["--print", "sysroot"]))
         .ok_or("there is no `rustc` on the PATH: install Rust from rustup.rs")?;
-    if Path::new(sysroot.trim())
-        .join("lib/rustlib")
-        .join(WASM)
-        .is_dir()
-    {
+    if Path::new(sysroot.trim()).join("lib/rustlib").join(WASM).is_dir() {
         return Ok(());
     }
     println!("setup: adding the Rust target {WASM} by rustup");
@@ -173,10 +139,7 @@ fn npm_packages(folder: &str, what: &str, program: Option<&str>) -> Result<(), S
     }
     println!("setup: installing {what} by npm into {folder}/node_modules");
     // the CLI's own install step puts its program in place, whatever the person's npm settings
-    let mut npm = sh::command(
-        "npm",
-        &["ci", "--no-audit", "--no-fund", "--ignore-scripts=false"],
-    );
+    let mut npm = sh::command("npm", &["ci", "--no-audit", "--no-fund", "--ignore-scripts=false"]);
     sh::run(npm.current_dir(&path))
         .map_err(|e| format!("{e}; check the network and run it again in {folder}/"))?;
     if !program_is_there() {
@@ -196,9 +159,6 @@ mod tests {
     #[test]
     fn a_package_counts_only_when_it_is_installed() {
         let known = "xvfb installed\nxauth config-files\nlibdbus-1 installed\n";
-        assert_eq!(
-            missing_packages(&["xvfb", "xauth", "dbus"], known),
-            ["xauth", "dbus"]
-        );
+        assert_eq!(missing_packages(&["xvfb", "xauth", "dbus"], known), ["xauth", "dbus"]);
     }
 }

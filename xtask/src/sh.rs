@@ -40,14 +40,8 @@ pub(crate) fn cargo(args: &[&str]) -> Command {
 /// Runs `command` with its output on the terminal; anything but success is an error.
 pub(crate) fn run(command: &mut Command) -> Result<(), String> {
     let line = describe(command);
-    let status = command
-        .status()
-        .map_err(|e| format!("cannot start `{line}`: {e}"))?;
-    if status.success() {
-        Ok(())
-    } else {
-        Err(format!("`{line}` failed ({status})"))
-    }
+    let status = command.status().map_err(|e| format!("cannot start `{line}`: {e}"))?;
+    if status.success() { Ok(()) } else { Err(format!("`{line}` failed ({status})")) }
 }
 
 /// The standard output of `command` if it could be started, whether it succeeded or not.
@@ -65,11 +59,7 @@ pub(crate) fn on_path(program: &str) -> bool {
 /// The command as a person would type it (the full path of cargo shortened).
 fn describe(command: &Command) -> String {
     let program = Path::new(command.get_program());
-    let mut line = program
-        .file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned();
+    let mut line = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
     for arg in command.get_args() {
         line.push(' ');
         line.push_str(&arg.to_string_lossy());

@@ -78,9 +78,7 @@ pub(crate) fn test(options: &Options) -> Result<u8, String> {
     if options.filter.is_none() {
         checks(&mut timings)?;
     }
-    timings.step("compiling the tests", || {
-        sh::run(sh::cargo(&TESTED).arg("--no-run"))
-    })?;
+    timings.step("compiling the tests", || sh::run(sh::cargo(&TESTED).arg("--no-run")))?;
     timings.print();
     let screen = display::x_server()?;
     let mut tests = sh::cargo(&TESTED);
@@ -91,9 +89,7 @@ pub(crate) fn test(options: &Options) -> Result<u8, String> {
     if options.long {
         tests.env(LONG, "1");
     }
-    let status = tests
-        .status()
-        .map_err(|e| format!("cannot start the tests: {e}"))?;
+    let status = tests.status().map_err(|e| format!("cannot start the tests: {e}"))?;
     Ok(u8::from(!status.success()))
 }
 
@@ -105,22 +101,13 @@ fn checks(timings: &mut Timings) -> Result<(), String> {
             .map_err(|e| format!("{e}; run `cargo fmt --all`"))
     })?;
     timings.step("lints: core, app, xtask", || {
-        let packages = [
-            "clippy",
-            "--locked",
-            "--workspace",
-            "--exclude=omniscio-ui",
-            "--all-targets",
-        ];
+        let packages =
+            ["clippy", "--locked", "--workspace", "--exclude=omniscio-ui", "--all-targets"];
         sh::run(sh::cargo(&packages).args(strict))
     })?;
     timings.step("lints: the window, on wasm32", || {
-        let package = [
-            "clippy",
-            "--locked",
-            "--package=omniscio-ui",
-            "--target=wasm32-unknown-unknown",
-        ];
+        let package =
+            ["clippy", "--locked", "--package=omniscio-ui", "--target=wasm32-unknown-unknown"];
         sh::run(sh::cargo(&package).args(strict))
     })?;
     timings.step("core alone, on wasm32", || {
@@ -134,25 +121,13 @@ fn checks(timings: &mut Timings) -> Result<(), String> {
     // minutes to build on two cores, so it is used only where it is installed
     if sh::on_path("cargo-deny") {
         timings.step("licences and sources", || {
-            sh::run(&mut sh::cargo(&[
-                "deny",
-                "--offline",
-                "check",
-                "licenses",
-                "bans",
-                "sources",
-            ]))
+            sh::run(&mut sh::cargo(&["deny", "--offline", "check", "licenses", "bans", "sources"]))
         })?;
     } else {
         println!("test: cargo-deny is not installed, licences are not checked");
     }
     timings.step("tests of xtask", || {
-        sh::run(&mut sh::cargo(&[
-            "test",
-            "--locked",
-            "--quiet",
-            "--package=xtask",
-        ]))
+        sh::run(&mut sh::cargo(&["test", "--locked", "--quiet", "--package=xtask"]))
     })
 }
 
@@ -170,12 +145,7 @@ mod tests {
     use super::*;
 
     fn parse(line: &str) -> Result<Options, String> {
-        Options::parse(
-            &line
-                .split_whitespace()
-                .map(str::to_owned)
-                .collect::<Vec<_>>(),
-        )
+        Options::parse(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
     }
 
     #[test]

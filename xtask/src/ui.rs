@@ -33,25 +33,11 @@ pub(crate) fn build(release: bool) -> Result<u8, String> {
 
 /// Compiles the crate and names the module cargo made.
 fn compile(release: bool) -> Result<PathBuf, String> {
-    let (profile, folder) = if release {
-        ("ui-release", "ui-release")
-    } else {
-        ("dev", "debug")
-    };
+    let (profile, folder) = if release { ("ui-release", "ui-release") } else { ("dev", "debug") };
     let target = "wasm32-unknown-unknown";
-    let package = [
-        "build",
-        "--locked",
-        "--package",
-        "omniscio-ui",
-        "--target",
-        target,
-    ];
+    let package = ["build", "--locked", "--package", "omniscio-ui", "--target", target];
     sh::run(sh::cargo(&package).args(["--profile", profile]))?;
-    Ok(sh::target()?
-        .join(target)
-        .join(folder)
-        .join("omniscio-ui.wasm"))
+    Ok(sh::target()?.join(target).join(folder).join("omniscio-ui.wasm"))
 }
 
 /// Makes `ui.js` and `ui_bg.wasm` from the module, unless they were made from this very module.
@@ -85,11 +71,7 @@ fn fingerprint(wasm: &Path, release: bool) -> Result<String, String> {
     let meta = fs::metadata(wasm).map_err(|e| cannot("read", wasm, &e))?;
     let modified = meta.modified().map_err(|e| cannot("read", wasm, &e))?;
     let since = modified.duration_since(UNIX_EPOCH).unwrap_or_default();
-    Ok(format!(
-        "release={release} bytes={} nanos={}",
-        meta.len(),
-        since.as_nanos()
-    ))
+    Ok(format!("release={release} bytes={} nanos={}", meta.len(), since.as_nanos()))
 }
 
 /// The page, its start script, the style sheets and the fonts named in `ui/fonts.txt`.
@@ -207,10 +189,7 @@ mod tests {
         fs::write(&source, "two").unwrap();
         fs::write(dist.join("style/old.css"), "").unwrap();
         assert_eq!(sync(&plan, &dist), Ok(2), "one written, one removed");
-        assert_eq!(
-            fs::read_to_string(dist.join("style/page.css")).unwrap(),
-            "two"
-        );
+        assert_eq!(fs::read_to_string(dist.join("style/page.css")).unwrap(), "two");
         assert!(!dist.join("style/old.css").exists());
         fs::remove_dir_all(folder).unwrap();
     }

@@ -31,9 +31,7 @@ pub(crate) fn parse(given: impl Iterator<Item = String>) -> Result<Args, String>
     let mut given = given;
     while let Some(flag) = given.next() {
         let mut value = || {
-            given
-                .next()
-                .ok_or_else(|| format!("error: option '{flag} <value>' argument missing"))
+            given.next().ok_or_else(|| format!("error: option '{flag} <value>' argument missing"))
         };
         match flag.as_str() {
             "-p" | "--print" => print = true,
@@ -66,7 +64,7 @@ fn check(args: &Args, print: bool, verbose: bool, input: &str, output: &str) -> 
     }
     if !verbose {
         return Err(
-            "Error: When using --print, --output-format=stream-json requires --verbose".into(),
+            "Error: When using --print, --output-format=stream-json requires --verbose".into()
         );
     }
     if let Some(id) = &args.session_id {

@@ -72,12 +72,7 @@ impl Attempts {
             Some((open, tries)) if same(open, text) => (open.clone(), *tries, false),
             Some(_) | None => (text.to_owned(), 0, false),
         };
-        Attempt {
-            text: answered,
-            number: tries + 1,
-            continued,
-            index: self.made,
-        }
+        Attempt { text: answered, number: tries + 1, continued, index: self.made }
     }
 
     /// Counts the attempt, on disk, before anything of it is shown.
@@ -119,9 +114,7 @@ impl Attempts {
             .filter(|path| path.extension().is_some_and(|end| end == "json"))
         {
             let Some(stored) = read(&path) else { continue };
-            let orphaned = stored["pid"]
-                .as_u64()
-                .is_none_or(|pid| !process::alive(pid));
+            let orphaned = stored["pid"].as_u64().is_none_or(|pid| !process::alive(pid));
             let open = open_of(&stored);
             let wanted = open.as_ref().is_some_and(|(open, _)| same(open, text));
             // the rename is the claim: of two sessions only one gets it
@@ -144,10 +137,7 @@ impl Attempts {
     }
 
     fn save(&self) {
-        let open = self
-            .open
-            .as_ref()
-            .map(|(text, tries)| json!({"text": text, "tries": tries}));
+        let open = self.open.as_ref().map(|(text, tries)| json!({"text": text, "tries": tries}));
         let state = json!({"slug": self.slug, "made": self.made, "open": open,
             "answered": self.answered, "answered_any": self.answered_any, "pid": std::process::id()});
         let part = self.file().with_extension("part");
@@ -170,17 +160,12 @@ fn read(path: &Path) -> Option<Value> {
 
 fn open_of(stored: &Value) -> Option<(String, u32)> {
     let open = &stored["open"];
-    Some((
-        open["text"].as_str()?.to_owned(),
-        u32::try_from(open["tries"].as_u64()?).ok()?,
-    ))
+    Some((open["text"].as_str()?.to_owned(), u32::try_from(open["tries"].as_u64()?).ok()?))
 }
 
 fn answered_of(stored: &Value) -> Vec<String> {
     let uuids = stored["answered"].as_array().into_iter().flatten();
-    uuids
-        .filter_map(|uuid| uuid.as_str().map(str::to_owned))
-        .collect()
+    uuids.filter_map(|uuid| uuid.as_str().map(str::to_owned)).collect()
 }
 
 /// The same message again: as it was, or at the end of a hand-over, or by its directive.

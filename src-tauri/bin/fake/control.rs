@@ -43,9 +43,7 @@ impl Session {
     pub(crate) fn wait(&mut self) -> Signal {
         loop {
             // nobody can answer any more
-            let Ok(input) = self.inbox.recv() else {
-                self.leave(1)
-            };
+            let Ok(input) = self.inbox.recv() else { self.leave(1) };
             if let Some(signal) = self.take(input) {
                 return signal;
             }
@@ -79,10 +77,7 @@ impl Session {
 
     fn accept(&mut self, line: &Value) {
         if line["message"]["role"] != "user" {
-            eprintln!(
-                "Error: Expected message role 'user', got '{}'",
-                line["message"]["role"]
-            );
+            eprintln!("Error: Expected message role 'user', got '{}'", line["message"]["role"]);
             self.leave(1);
         }
         let uuid = line["uuid"].as_str().map(str::to_owned);
@@ -94,10 +89,7 @@ impl Session {
             }
             self.out.emit(protocol::lifecycle(uuid, "queued"));
         }
-        self.queue.push_back(Incoming {
-            uuid,
-            content: line["message"]["content"].clone(),
-        });
+        self.queue.push_back(Incoming { uuid, content: line["message"]["content"].clone() });
     }
 
     fn control(&mut self, line: &Value) -> Option<Signal> {
@@ -114,10 +106,8 @@ impl Session {
             "set_permission_mode" => return self.set_mode(line),
             "initialize" => protocol::handshake(&self.mode, self.busy),
             "set_model" => {
-                self.model = request["model"]
-                    .as_str()
-                    .unwrap_or(protocol::DEFAULT_MODEL)
-                    .to_owned();
+                self.model =
+                    request["model"].as_str().unwrap_or(protocol::DEFAULT_MODEL).to_owned();
                 json!({"model": self.model})
             }
             "get_context_usage" => protocol::context_usage(&self.model, self.context),
@@ -145,11 +135,8 @@ impl Session {
             self.out
                 .emit_bare(&json!({"type": "control_cancel_request", "request_id": request_id}));
         }
-        let queued: Vec<String> = self
-            .queue
-            .iter()
-            .filter_map(|message| message.uuid.clone())
-            .collect();
+        let queued: Vec<String> =
+            self.queue.iter().filter_map(|message| message.uuid.clone()).collect();
         if line["request"]["cancel_queued"] == true {
             self.queue.clear();
             for uuid in &queued {
@@ -162,10 +149,7 @@ impl Session {
     }
 
     fn set_mode(&mut self, line: &Value) -> Option<Signal> {
-        let mode = line["request"]["mode"]
-            .as_str()
-            .unwrap_or_default()
-            .to_owned();
+        let mode = line["request"]["mode"].as_str().unwrap_or_default().to_owned();
         if mode == "bypassPermissions"
             && self.args.permission_mode.as_deref() != Some("bypassPermissions")
         {
@@ -192,8 +176,7 @@ impl Session {
     }
 
     fn answer(&mut self, line: &Value, response: Value) {
-        self.out
-            .emit_bare(&json!({"type": "control_response", "response":
+        self.out.emit_bare(&json!({"type": "control_response", "response":
             {"subtype": "success", "request_id": line["request_id"], "response": response}}));
     }
 

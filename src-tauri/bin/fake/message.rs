@@ -34,10 +34,7 @@ impl Turn<'_> {
         if !self.session.args.partial {
             return;
         }
-        let id = self
-            .message
-            .as_ref()
-            .map_or_else(String::new, |message| message.id.clone());
+        let id = self.message.as_ref().map_or_else(String::new, |message| message.id.clone());
         let first = event["type"] == "message_start";
         let line = json!({"type": "stream_event", "event": event, "parent_tool_use_id": null, "api_message_id": id});
         let line = if first { self.named(line) } else { line };
@@ -53,11 +50,7 @@ impl Turn<'_> {
         self.session.totals.calls += 1;
         self.session.totals.input += self.session.context;
         let id = ids::tagged("msg");
-        self.message = Some(Message {
-            id: id.clone(),
-            index: 0,
-            open_text: None,
-        });
+        self.message = Some(Message { id: id.clone(), index: 0, open_text: None });
         let usage = protocol::usage(self.session.context, 1);
         let model = self.session.model.clone();
         self.stream(json!({"type": "message_start",
@@ -68,20 +61,13 @@ impl Turn<'_> {
     /// Streams `text` into the open text block, or into a new one.
     pub(crate) fn stream_text(&mut self, text: &str) -> Result<(), Cut> {
         let index = self.ensure_message();
-        if self
-            .message
-            .as_ref()
-            .is_some_and(|message| message.open_text.is_none())
-        {
+        if self.message.as_ref().is_some_and(|message| message.open_text.is_none()) {
             self.set_open_text(Some(String::new()));
             self.stream(json!({"type": "content_block_start", "index": index,
                 "content_block": {"type": "text", "text": ""}}));
         }
         for word in words(text) {
-            if let Some(open) = self
-                .message
-                .as_mut()
-                .and_then(|message| message.open_text.as_mut())
+            if let Some(open) = self.message.as_mut().and_then(|message| message.open_text.as_mut())
             {
                 open.push_str(word);
             }
@@ -94,9 +80,7 @@ impl Turn<'_> {
 
     /// Whether text streams at this moment.
     pub(crate) fn text_is_open(&self) -> bool {
-        self.message
-            .as_ref()
-            .is_some_and(|message| message.open_text.is_some())
+        self.message.as_ref().is_some_and(|message| message.open_text.is_some())
     }
 
     fn set_open_text(&mut self, text: Option<String>) {
@@ -107,11 +91,7 @@ impl Turn<'_> {
 
     /// Ends the open text block with its `assistant` line.
     pub(crate) fn close_text(&mut self) {
-        let Some(text) = self
-            .message
-            .as_mut()
-            .and_then(|message| message.open_text.take())
-        else {
+        let Some(text) = self.message.as_mut().and_then(|message| message.open_text.take()) else {
             return;
         };
         self.text.clone_from(&text);
@@ -126,9 +106,7 @@ impl Turn<'_> {
         self.stream(json!({"type": "content_block_start", "index": index,
             "content_block": {"type": "thinking", "thinking": "", "signature": ""}}));
         for (so_far, word) in (1_u64..).zip(THOUGHT) {
-            self.session
-                .out
-                .emit(json!({"type": "system", "subtype": "thinking_tokens",
+            self.session.out.emit(json!({"type": "system", "subtype": "thinking_tokens",
                 "estimated_tokens": so_far, "estimated_tokens_delta": 1}));
             self.stream(json!({"type": "content_block_delta", "index": index,
                 "delta": {"type": "thinking_delta", "thinking": word}}));
@@ -207,10 +185,7 @@ impl Turn<'_> {
 
     /// Breaks the open message off as an interrupt does: its text stays, marked as aborted (capture A0).
     pub(crate) fn abort_message(&mut self) {
-        let open = self
-            .message
-            .as_mut()
-            .and_then(|message| message.open_text.take());
+        let open = self.message.as_mut().and_then(|message| message.open_text.take());
         let text = open.filter(|text| !text.is_empty());
         if let Some(text) = &text {
             let (block, uuid) = (json!({"type": "text", "text": text}), ids::uuid());
@@ -252,10 +227,7 @@ impl Turn<'_> {
         self.session.transcript.user(&uuid, content, meta);
         let line = json!({"type": "user", "message": {"role": "user", "content": content},
             "parent_tool_use_id": null, "uuid": uuid, "timestamp": clock::timestamp()});
-        self.session.out.emit(protocol::with(
-            line,
-            extra.as_object().cloned().unwrap_or_default(),
-        ));
+        self.session.out.emit(protocol::with(line, extra.as_object().cloned().unwrap_or_default()));
     }
 
     /// Streams the beginning of the answer, unless text is open already: a cut comes inside a sentence.

@@ -14,10 +14,7 @@ pub(crate) fn steps(text: &str, attempt: u32, first: bool, seen: usize) -> Vec<S
     let mut steps = Vec::new();
     let cuts = cuts(&lower, first);
     if cuts > 0 {
-        steps.push(Step::FailFirst {
-            times: cuts,
-            then: Box::new(Step::Kill),
-        });
+        steps.push(Step::FailFirst { times: cuts, then: Box::new(Step::Kill) });
     }
     let mut asked = Vec::new();
     if has("permission") {
@@ -52,21 +49,13 @@ fn answer(text: &str, attempt: u32, seen: usize, asked: &[&str]) -> String {
          few sentences, and I cost nothing."
             .to_owned(),
     ];
-    let quoted: String = text
-        .split_whitespace()
-        .take(24)
-        .collect::<Vec<_>>()
-        .join(" ");
+    let quoted: String = text.split_whitespace().take(24).collect::<Vec<_>>().join(" ");
     if !quoted.is_empty() {
         parts.push(format!("You wrote:\n\n> {quoted}"));
     }
     parts.extend(asked.iter().map(|&line| line.to_owned()));
     if attempt > 1 {
-        let times = if attempt == 2 {
-            "once".to_owned()
-        } else {
-            format!("{} times", attempt - 1)
-        };
+        let times = if attempt == 2 { "once".to_owned() } else { format!("{} times", attempt - 1) };
         parts.push(format!(
             "My reply to this message was cut off {times}: the process behind this session died in the middle of a \
              sentence. **You did nothing, and the answer is here anyway.** Omniscio noticed, waited a moment, and \

@@ -8,32 +8,20 @@ pub(crate) fn alive(pid: u64) -> bool {
     let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else {
         return false;
     };
-    !stat
-        .rsplit(')')
-        .next()
-        .unwrap_or_default()
-        .trim_start()
-        .starts_with(['Z', 'X'])
+    !stat.rsplit(')').next().unwrap_or_default().trim_start().starts_with(['Z', 'X'])
 }
 
 /// Field 22 of this process' `stat`: when it started, in clock ticks since boot. Empty off Linux.
 pub(crate) fn start_ticks() -> String {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let behind_name = stat.rsplit(')').next().unwrap_or_default();
-    behind_name
-        .split_whitespace()
-        .nth(19)
-        .unwrap_or_default()
-        .to_owned()
+    behind_name.split_whitespace().nth(19).unwrap_or_default().to_owned()
 }
 
 /// Ends this process the way a crash does: at once, without a word.
 pub(crate) fn kill_self() -> ! {
     #[cfg(unix)]
-    Command::new("sh")
-        .args(["-c", "kill -KILL $PPID"])
-        .status()
-        .ok();
+    Command::new("sh").args(["-c", "kill -KILL $PPID"]).status().ok();
     std::process::abort()
 }
 
@@ -47,15 +35,9 @@ pub(crate) fn spawn_sleep(seconds: u64, session_id: &str) -> std::io::Result<Chi
 
 fn prepared(program: &str, args: &[&str], session_id: &str) -> Command {
     let mut command = Command::new(program);
-    command
-        .args(args)
-        .env("CLAUDECODE", "1")
-        .env("CLAUDE_CODE_SESSION_ID", session_id);
+    command.args(args).env("CLAUDECODE", "1").env("CLAUDE_CODE_SESSION_ID", session_id);
     command.env("CLAUDE_PID", std::process::id().to_string());
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command
 }
 

@@ -10,15 +10,8 @@ pub(crate) const VERSION: &str = "2.1.332";
 /// The model named when `--model` is absent.
 pub(crate) const DEFAULT_MODEL: &str = "claude-opus-5-5";
 /// Permission modes the CLI accepts.
-pub(crate) const MODES: [&str; 7] = [
-    "acceptEdits",
-    "auto",
-    "bypassPermissions",
-    "default",
-    "dontAsk",
-    "manual",
-    "plan",
-];
+pub(crate) const MODES: [&str; 7] =
+    ["acceptEdits", "auto", "bypassPermissions", "default", "dontAsk", "manual", "plan"];
 
 /// The writing end of the stream. A reader that went away is no reason to die (field guide 0.9), so write
 /// errors are dropped.
@@ -31,21 +24,14 @@ pub(crate) struct Out {
 impl Out {
     /// An output whose lines carry `session_id`.
     pub(crate) fn new(session_id: &str) -> Self {
-        Self {
-            session_id: session_id.to_owned(),
-            split_next: false,
-        }
+        Self { session_id: session_id.to_owned(), split_next: false }
     }
 
     /// Writes one event with a fresh `uuid` and the session id added where they are missing.
     pub(crate) fn emit(&mut self, mut event: Value) {
         if let Some(fields) = event.as_object_mut() {
-            fields
-                .entry("uuid")
-                .or_insert_with(|| Value::String(ids::uuid()));
-            fields
-                .entry("session_id")
-                .or_insert_with(|| Value::String(self.session_id.clone()));
+            fields.entry("uuid").or_insert_with(|| Value::String(ids::uuid()));
+            fields.entry("session_id").or_insert_with(|| Value::String(self.session_id.clone()));
         }
         self.emit_bare(&event);
     }
@@ -54,10 +40,7 @@ impl Out {
     pub(crate) fn emit_bare(&mut self, event: &Value) {
         let mut bytes = ordered(event).into_bytes();
         bytes.push(b'\n');
-        let inside = bytes
-            .iter()
-            .position(|byte| *byte >= 0x80)
-            .map(|first| first + 1);
+        let inside = bytes.iter().position(|byte| *byte >= 0x80).map(|first| first + 1);
         match inside.filter(|_| self.split_next) {
             Some(cut) => {
                 self.split_next = false;
@@ -82,12 +65,8 @@ fn ordered(event: &Value) -> String {
     let Some(fields) = event.as_object() else {
         return event.to_string();
     };
-    let front = ["type", "subtype"]
-        .iter()
-        .filter_map(|key| fields.get_key_value(*key));
-    let rest = fields
-        .iter()
-        .filter(|(key, _)| *key != "type" && *key != "subtype");
+    let front = ["type", "subtype"].iter().filter_map(|key| fields.get_key_value(*key));
+    let rest = fields.iter().filter(|(key, _)| *key != "type" && *key != "subtype");
     let members: Vec<String> = front
         .chain(rest)
         .map(|(key, value)| format!("{}:{value}", Value::String(key.clone())))
@@ -149,14 +128,9 @@ pub(crate) fn context_usage(model: &str, used: u64) -> Value {
 
 /// The context window of a model, in tokens; `CLAUDE_CODE_MAX_CONTEXT_TOKENS` wins.
 pub(crate) fn context_window(model: &str) -> u64 {
-    let asked = std::env::var("CLAUDE_CODE_MAX_CONTEXT_TOKENS")
-        .ok()
-        .and_then(|text| text.parse().ok());
-    let by_name = if model.contains("sonnet-4-5") {
-        200_000
-    } else {
-        limits::CONTEXT_WINDOW
-    };
+    let asked =
+        std::env::var("CLAUDE_CODE_MAX_CONTEXT_TOKENS").ok().and_then(|text| text.parse().ok());
+    let by_name = if model.contains("sonnet-4-5") { 200_000 } else { limits::CONTEXT_WINDOW };
     asked.filter(|tokens| *tokens > 0).unwrap_or(by_name)
 }
 

@@ -38,21 +38,11 @@ pub(crate) enum Step {
     Slow(u64),
     Pause(u64),
     Think(u64),
-    Tool {
-        name: String,
-        input: Value,
-        ask: bool,
-    },
+    Tool { name: String, input: Value, ask: bool },
     Question(Value),
     Plan(String),
-    Bash {
-        seconds: u64,
-        ask: bool,
-    },
-    Retry {
-        times: u64,
-        wait_ms: u64,
-    },
+    Bash { seconds: u64, ask: bool },
+    Retry { times: u64, wait_ms: u64 },
     Usage(u64),
     Stderr(String),
     Garbage,
@@ -66,18 +56,11 @@ pub(crate) enum Step {
     Freeze,
     Eof,
     Drop,
-    ApiError {
-        status: Option<u16>,
-        code: String,
-        text: String,
-    },
+    ApiError { status: Option<u16>, code: String, text: String },
     Limit(u64),
     Empty,
     NoResult,
-    FailFirst {
-        times: u32,
-        then: Box<Step>,
-    },
+    FailFirst { times: u32, then: Box<Step> },
 }
 
 /// What opens a directive inside a message.
@@ -97,10 +80,7 @@ pub(crate) fn extract(text: &str) -> Option<(Result<Vec<Step>, String>, String)>
         return None;
     }
     rest.push_str(left);
-    let steps = bodies
-        .iter()
-        .map(|body| parse(body))
-        .collect::<Result<Vec<_>, _>>();
+    let steps = bodies.iter().map(|body| parse(body)).collect::<Result<Vec<_>, _>>();
     Some((steps.map(|lists| lists.concat()), rest.trim().to_owned()))
 }
 
@@ -163,22 +143,12 @@ fn step(text: &str) -> Result<Step, String> {
         "think" => Step::Think(number(rest)?),
         "tool" => {
             let (input, ask) = json_and_ask(second).map_err(|why| bad(&why))?;
-            Step::Tool {
-                name: first.to_owned(),
-                input,
-                ask,
-            }
+            Step::Tool { name: first.to_owned(), input, ask }
         }
         "ask-question" => Step::Question(json_and_ask(rest).map_err(|why| bad(&why))?.0),
         "plan" => Step::Plan(rest.replace("\\n", "\n")),
-        "bash" => Step::Bash {
-            seconds: number(first)?,
-            ask: second.trim() == "ask",
-        },
-        "retry" => Step::Retry {
-            times: number(first)?,
-            wait_ms: number(second.trim())?,
-        },
+        "bash" => Step::Bash { seconds: number(first)?, ask: second.trim() == "ask" },
+        "retry" => Step::Retry { times: number(first)?, wait_ms: number(second.trim())? },
         "usage" => Step::Usage(number(rest)?),
         "stderr" => Step::Stderr(rest.to_owned()),
         "garbage" => Step::Garbage,
@@ -200,15 +170,8 @@ fn step(text: &str) -> Result<Step, String> {
         "no-result" => Step::NoResult,
         "fail-first" => {
             let times = u32::try_from(number(first)?).map_err(|_| bad("too large a number"))?;
-            let then = if second.trim().is_empty() {
-                Step::Kill
-            } else {
-                step(second.trim())?
-            };
-            Step::FailFirst {
-                times,
-                then: Box::new(then),
-            }
+            let then = if second.trim().is_empty() { Step::Kill } else { step(second.trim())? };
+            Step::FailFirst { times, then: Box::new(then) }
         }
         _ => return Err(bad("unknown step")),
     })
@@ -223,22 +186,12 @@ fn json_and_ask(text: &str) -> Result<(Value, bool), String> {
     };
     let json = if json.is_empty() { "{}" } else { json };
     let value: Value = serde_json::from_str(json).map_err(|error| format!("bad JSON ({error})"))?;
-    value
-        .is_object()
-        .then_some((value, ask))
-        .ok_or_else(|| "no JSON object".to_owned())
+    value.is_object().then_some((value, ask)).ok_or_else(|| "no JSON object".to_owned())
 }
 
 fn api_error(status: &str, rest: &str) -> Option<Step> {
-    let (code, text) = rest
-        .trim()
-        .split_once(char::is_whitespace)
-        .unwrap_or((rest.trim(), ""));
-    let status = if status == "-" {
-        None
-    } else {
-        Some(status.parse().ok()?)
-    };
+    let (code, text) = rest.trim().split_once(char::is_whitespace).unwrap_or((rest.trim(), ""));
+    let status = if status == "-" { None } else { Some(status.parse().ok()?) };
     (!code.is_empty()).then(|| Step::ApiError {
         status,
         code: code.to_owned(),
@@ -252,19 +205,12 @@ impl Step {
         let Step::FailFirst { times, then } = self else {
             return Some(self);
         };
-        if attempt <= *times {
-            then.at_attempt(attempt)
-        } else {
-            None
-        }
+        if attempt <= *times { then.at_attempt(attempt) } else { None }
     }
 
     /// Whether the step shows the model a tool call.
     pub(crate) fn is_tool(&self) -> bool {
-        matches!(
-            self,
-            Step::Tool { .. } | Step::Question(_) | Step::Plan(_) | Step::Bash { .. }
-        )
+        matches!(self, Step::Tool { .. } | Step::Question(_) | Step::Plan(_) | Step::Bash { .. })
     }
 
     /// Whether the step gives the turn its visible answer or its end, so that nothing is to be added.

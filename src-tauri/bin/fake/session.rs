@@ -82,37 +82,20 @@ impl Session {
             (Some(id), _) => id.clone(),
             (None, _) => ids::uuid(),
         };
-        let refuse = |stderr: String, result| Refusal {
-            session_id: id.clone(),
-            stderr,
-            result,
-        };
+        let refuse = |stderr: String, result| Refusal { session_id: id.clone(), stderr, result };
         let mut transcript = Transcript::new(&config, &id, &cwd);
         if args.session_id.is_some() && transcript::find(&config, &id).is_some() {
-            return Err(refuse(
-                format!("Error: Session ID {id} is already in use."),
-                None,
-            ));
+            return Err(refuse(format!("Error: Session ID {id} is already in use."), None));
         }
         load_history(&mut transcript, &args, &config).map_err(|why| {
             let result = protocol::startup_failure(&why);
             refuse(why, Some(result))
         })?;
-        let attempts = Attempts::load(
-            &config,
-            &id,
-            args.resume.as_deref(),
-            &transcript::slug(&cwd),
-        );
+        let attempts =
+            Attempts::load(&config, &id, args.resume.as_deref(), &transcript::slug(&cwd));
         let mut session = Self {
-            model: args
-                .model
-                .clone()
-                .unwrap_or_else(|| protocol::DEFAULT_MODEL.to_owned()),
-            mode: args
-                .permission_mode
-                .clone()
-                .unwrap_or_else(|| "default".to_owned()),
+            model: args.model.clone().unwrap_or_else(|| protocol::DEFAULT_MODEL.to_owned()),
+            mode: args.permission_mode.clone().unwrap_or_else(|| "default".to_owned()),
             out: Out::new(&id),
             inbox: read_stdin(),
             queue: VecDeque::new(),
@@ -156,11 +139,7 @@ impl Session {
             }
         }
         self.forget_status();
-        if self.last_failed {
-            ExitCode::FAILURE
-        } else {
-            ExitCode::SUCCESS
-        }
+        if self.last_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
     }
 
     /// Leaves at once with this code.
@@ -184,9 +163,7 @@ impl Session {
     }
 
     fn status_file(&self) -> PathBuf {
-        self.config
-            .join("sessions")
-            .join(format!("{}.json", std::process::id()))
+        self.config.join("sessions").join(format!("{}.json", std::process::id()))
     }
 
     fn note_status(&self, status: &str) {
@@ -217,10 +194,8 @@ impl Session {
         let named = std::env::var_os("OMNISCIO_FAKE_SCRIPT").map(PathBuf::from);
         let text =
             fs::read_to_string(named.unwrap_or_else(|| self.config.join("fake-script"))).ok()?;
-        let mut lines = text
-            .lines()
-            .map(str::trim)
-            .filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let mut lines =
+            text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
         lines.nth(usize::try_from(index).ok()?).map(script::parse)
     }
 
@@ -230,10 +205,7 @@ impl Session {
         let messages: Vec<Value> = messages
             .map(|message| json!({"uuid": message.uuid, "content": message.content}))
             .collect();
-        let file = self
-            .config
-            .join("fake-state")
-            .join(format!("{}.handover", self.id));
+        let file = self.config.join("fake-state").join(format!("{}.handover", self.id));
         let text = json!({"results": self.totals.results, "messages": messages}).to_string();
         let written = fs::create_dir_all(self.config.join("fake-state"))
             .and_then(|()| fs::write(&file, text));
@@ -264,15 +236,9 @@ impl Session {
             line.extend(["--session-id", &self.id]);
             // a fork has no file of its own before its first message
             line.extend(
-                args.resume
-                    .iter()
-                    .flat_map(|resumed| ["--resume", resumed, "--fork-session"]),
+                args.resume.iter().flat_map(|resumed| ["--resume", resumed, "--fork-session"]),
             );
-            line.extend(
-                args.resume_at
-                    .iter()
-                    .flat_map(|at| ["--resume-session-at", at]),
-            );
+            line.extend(args.resume_at.iter().flat_map(|at| ["--resume-session-at", at]));
         }
         line.into_iter().map(str::to_owned).collect()
     }
@@ -291,10 +257,7 @@ impl Session {
         for message in state["messages"].as_array().into_iter().flatten() {
             let uuid = message["uuid"].as_str().map(str::to_owned);
             self.seen.extend(uuid.clone());
-            self.queue.push_back(Incoming {
-                uuid,
-                content: message["content"].clone(),
-            });
+            self.queue.push_back(Incoming { uuid, content: message["content"].clone() });
         }
     }
 }
@@ -308,31 +271,22 @@ fn load_history(transcript: &mut Transcript, args: &Args, config: &Path) -> Resu
         .ok_or_else(|| format!("No conversation found with session ID: {resumed}"))?;
     let until = args.resume_at.as_deref();
     transcript.load(&source, until, args.fork).ok_or_else(|| {
-        format!(
-            "No message found with message.uuid of: {}",
-            until.unwrap_or_default()
-        )
+        format!("No message found with message.uuid of: {}", until.unwrap_or_default())
     })
 }
 
 /// `CLAUDE_CONFIG_DIR`; without it a folder of the stand-in's own, never that of a real CLI.
 fn config_folder() -> PathBuf {
-    let named = std::env::var_os("CLAUDE_CONFIG_DIR")
-        .filter(|path| !path.is_empty())
-        .map(PathBuf::from);
-    let home = || {
-        std::env::home_dir()
-            .unwrap_or_else(std::env::temp_dir)
-            .join(".omniscio-fake-claude")
-    };
+    let named =
+        std::env::var_os("CLAUDE_CONFIG_DIR").filter(|path| !path.is_empty()).map(PathBuf::from);
+    let home =
+        || std::env::home_dir().unwrap_or_else(std::env::temp_dir).join(".omniscio-fake-claude");
     named.unwrap_or_else(home)
 }
 
 /// The working folder, symlinks resolved.
 fn working_folder() -> String {
-    let folder = std::env::current_dir()
-        .and_then(fs::canonicalize)
-        .unwrap_or_default();
+    let folder = std::env::current_dir().and_then(fs::canonicalize).unwrap_or_default();
     folder.to_string_lossy().into_owned()
 }
 

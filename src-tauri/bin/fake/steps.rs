@@ -54,11 +54,8 @@ impl Turn<'_> {
             Step::Freeze => self.fall_silent(false)?,
             Step::Drop => return self.drop_connection(),
             Step::ApiError { status, code, text } => {
-                let text = if text.is_empty() {
-                    format!("API Error: {code}")
-                } else {
-                    text.clone()
-                };
+                let text =
+                    if text.is_empty() { format!("API Error: {code}") } else { text.clone() };
                 return Ok(self.api_error(*status, code, None, &text, json!({})));
             }
             Step::Limit(seconds) => return Ok(self.limit(*seconds)),
@@ -99,9 +96,7 @@ impl Turn<'_> {
 
     fn long_line(&mut self, length: usize) {
         let front = r#"{"type":"system","subtype":"informational","content":""#;
-        let filler = length
-            .min(limits::LONGEST_LINE)
-            .saturating_sub(front.len() + 2);
+        let filler = length.min(limits::LONGEST_LINE).saturating_sub(front.len() + 2);
         let line = format!("{front}{}\"}}\n", "x".repeat(filler));
         self.session.out.raw(line.as_bytes());
     }
@@ -110,13 +105,7 @@ impl Turn<'_> {
         self.stream_before_cut()?;
         self.retry(1, 5)?;
         let text = "API Error: Connection dropped (ECONNRESET). Check the gateway set in ANTHROPIC_BASE_URL, then try again.";
-        Ok(self.api_error(
-            None,
-            "server_error",
-            Some("connection_failed"),
-            text,
-            json!({}),
-        ))
+        Ok(self.api_error(None, "server_error", Some("connection_failed"), text, json!({})))
     }
 
     fn limit(&mut self, seconds: u64) -> Flow {
@@ -125,9 +114,7 @@ impl Turn<'_> {
         let mut wide = info.clone();
         wide["unifiedWindows"] =
             json!({"five_hour": {"utilization": 1, "resetsAt": resets_at, "status": "rejected"}});
-        self.session
-            .out
-            .emit(json!({"type": "rate_limit_event", "rate_limit_info": wide}));
+        self.session.out.emit(json!({"type": "rate_limit_event", "rate_limit_info": wide}));
         let extra = json!({"api_error_params": {"rate_limit_info": info}});
         self.api_error(
             Some(429),

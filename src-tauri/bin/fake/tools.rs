@@ -39,11 +39,7 @@ impl Turn<'_> {
         let ready_made = json!({"questions": [{"question": "Which colour do you like best?", "header": "Colour",
             "multiSelect": false, "options": [{"label": "Green", "description": "like moss"},
                                               {"label": "Blue", "description": "like the sea"}]}]});
-        let input = if input["questions"].is_array() {
-            input
-        } else {
-            &ready_made
-        };
+        let input = if input["questions"].is_array() { input } else { &ready_made };
         let id = ids::tagged("toolu");
         self.call(&id, "AskUserQuestion", input);
         if let Consent::Allowed(answered) =
@@ -52,11 +48,9 @@ impl Turn<'_> {
             let answers = answered["answers"].as_object().cloned().unwrap_or_default();
             let plain = |answer: &Value| match (answer.as_str(), answer.as_array()) {
                 (Some(text), _) => text.to_owned(),
-                (None, Some(list)) => list
-                    .iter()
-                    .filter_map(Value::as_str)
-                    .collect::<Vec<_>>()
-                    .join(", "),
+                (None, Some(list)) => {
+                    list.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", ")
+                }
                 (None, None) => answer.to_string(),
             };
             self.heard = answers.values().map(plain).collect::<Vec<_>>().join(", ");
@@ -139,10 +133,10 @@ impl Turn<'_> {
             }
         }
         if let Some(task) = task {
-            self.session.out.emit(
-                json!({"type": "system", "subtype": "task_notification", "task_id": task,
-                "tool_use_id": id, "status": "completed", "output_file": "", "summary": "Wait"}),
-            );
+            self.session
+                .out
+                .emit(json!({"type": "system", "subtype": "task_notification", "task_id": task,
+                "tool_use_id": id, "status": "completed", "output_file": "", "summary": "Wait"}));
         }
         self.tool_result(
             &id,
@@ -174,10 +168,10 @@ impl Turn<'_> {
             let why = format!(
                 "Claude requested permissions to use {name}, but you haven't granted it yet."
             );
-            self.session.out.emit(
-                json!({"type": "system", "subtype": "permission_denied", "tool_name": name,
-                "tool_use_id": id, "message": why}),
-            );
+            self.session
+                .out
+                .emit(json!({"type": "system", "subtype": "permission_denied", "tool_name": name,
+                "tool_use_id": id, "message": why}));
             return Ok(self.denied(id, name, input, &why));
         }
         let response = self.ask_host(id, name, input, always)?;
@@ -191,21 +185,14 @@ impl Turn<'_> {
         let verdict = &response["response"];
         if verdict["behavior"] == "allow" {
             "allowed".clone_into(&mut self.heard);
-            for update in verdict["updatedPermissions"]
-                .as_array()
-                .into_iter()
-                .flatten()
-            {
+            for update in verdict["updatedPermissions"].as_array().into_iter().flatten() {
                 if let (true, Some(mode)) = (update["type"] == "setMode", update["mode"].as_str()) {
                     self.session.change_mode(mode);
                 }
             }
             // a question that comes back without its answers was not answered
-            let updated = if verdict["updatedInput"].is_object() {
-                &verdict["updatedInput"]
-            } else {
-                input
-            };
+            let updated =
+                if verdict["updatedInput"].is_object() { &verdict["updatedInput"] } else { input };
             return Ok(Consent::Allowed(updated.clone()));
         }
         let why = verdict["message"].as_str().unwrap_or("denied").to_owned();
@@ -229,10 +216,7 @@ impl Turn<'_> {
         if always {
             request["requires_user_interaction"] = true.into();
         } else {
-            let subject = input["file_path"]
-                .as_str()
-                .or(input["command"].as_str())
-                .unwrap_or(name);
+            let subject = input["file_path"].as_str().or(input["command"].as_str()).unwrap_or(name);
             request["description"] = subject.rsplit('/').next().unwrap_or(subject).into();
             request["permission_suggestions"] =
                 json!([{"type": "setMode", "mode": "acceptEdits", "destination": "session"}]);
@@ -261,8 +245,7 @@ impl Turn<'_> {
 
     /// Remembers the denial for `result.permission_denials`.
     fn deny(&mut self, name: &str, id: &str, input: &Value) {
-        self.denials
-            .push(json!({"tool_name": name, "tool_use_id": id, "tool_input": input}));
+        self.denials.push(json!({"tool_name": name, "tool_use_id": id, "tool_input": input}));
     }
 
     fn denied(&mut self, id: &str, name: &str, input: &Value, why: &str) -> Consent {

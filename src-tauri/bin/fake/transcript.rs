@@ -10,28 +10,20 @@ use std::path::{Path, PathBuf};
 
 /// The folder name the CLI gives to a working folder: every character outside `[A-Za-z0-9]` becomes `-`.
 pub(crate) fn slug(cwd: &str) -> String {
-    let plain: String = cwd
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
-        .collect();
+    let plain: String =
+        cwd.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
     if plain.len() <= 200 {
         return plain;
     }
-    let hash = cwd.bytes().fold(5381_u64, |hash, byte| {
-        hash.wrapping_mul(33) ^ u64::from(byte)
-    });
+    let hash = cwd.bytes().fold(5381_u64, |hash, byte| hash.wrapping_mul(33) ^ u64::from(byte));
     format!("{}-{:06x}", &plain[..200], hash & 0xff_ffff)
 }
 
 /// The transcript of `session_id`, in whichever project folder it is. An empty file is none.
 pub(crate) fn find(config: &Path, session_id: &str) -> Option<PathBuf> {
     let projects = fs::read_dir(config.join("projects")).ok()?;
-    let files = projects
-        .flatten()
-        .map(|folder| folder.path().join(format!("{session_id}.jsonl")));
-    files
-        .into_iter()
-        .find(|file| fs::metadata(file).is_ok_and(|facts| facts.len() > 0))
+    let files = projects.flatten().map(|folder| folder.path().join(format!("{session_id}.jsonl")));
+    files.into_iter().find(|file| fs::metadata(file).is_ok_and(|facts| facts.len() > 0))
 }
 
 /// The conversation of one session: what is in the file, and what a fork still has to write into it.
@@ -47,10 +39,7 @@ pub(crate) struct Transcript {
 impl Transcript {
     /// An empty conversation; the file comes with the first message.
     pub(crate) fn new(config: &Path, session_id: &str, cwd: &str) -> Self {
-        let path = config
-            .join("projects")
-            .join(slug(cwd))
-            .join(format!("{session_id}.jsonl"));
+        let path = config.join("projects").join(slug(cwd)).join(format!("{session_id}.jsonl"));
         Self {
             path,
             session_id: session_id.to_owned(),
@@ -67,26 +56,16 @@ impl Transcript {
         let text = fs::read(source)
             .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
             .unwrap_or_default();
-        let lines: Vec<Value> = text
-            .lines()
-            .filter_map(|line| serde_json::from_str(line).ok())
-            .collect();
-        let last = lines
-            .iter()
-            .rev()
-            .find_map(|line: &Value| line["uuid"].as_str());
+        let lines: Vec<Value> =
+            text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        let last = lines.iter().rev().find_map(|line: &Value| line["uuid"].as_str());
         let mut next = until.or(last).map(str::to_owned);
         while let Some(uuid) = next {
-            let line = lines
-                .iter()
-                .rev()
-                .find(|line| line["uuid"] == uuid.as_str());
+            let line = lines.iter().rev().find(|line| line["uuid"] == uuid.as_str());
             if line.is_none() && self.chain.is_empty() && until.is_some() {
                 return None;
             }
-            next = line
-                .and_then(|line| line["parentUuid"].as_str())
-                .map(str::to_owned);
+            next = line.and_then(|line| line["parentUuid"].as_str()).map(str::to_owned);
             self.chain.extend(line.cloned());
             if self.chain.len() > lines.len() {
                 break; // a chain in a circle
@@ -129,15 +108,9 @@ impl Transcript {
 
     /// A tool call without a result gets one before the next message: nobody knows how it ended.
     fn close_cut_off_calls(&mut self, content: &Value) {
-        let answered: HashSet<String> = self
-            .chain
-            .iter()
-            .flat_map(|line| parts(line, "tool_result", "tool_use_id"))
-            .collect();
-        let open = self
-            .chain
-            .iter()
-            .flat_map(|line| parts(line, "tool_use", "id"));
+        let answered: HashSet<String> =
+            self.chain.iter().flat_map(|line| parts(line, "tool_result", "tool_use_id")).collect();
+        let open = self.chain.iter().flat_map(|line| parts(line, "tool_use", "id"));
         let open: Vec<String> = open.filter(|id| !answered.contains(id)).collect();
         let being_answered = content
             .as_array()
@@ -153,10 +126,7 @@ impl Transcript {
     }
 
     fn append(&mut self, mut line: Value) {
-        line["parentUuid"] = self
-            .chain
-            .last()
-            .map_or(Value::Null, |last| last["uuid"].clone());
+        line["parentUuid"] = self.chain.last().map_or(Value::Null, |last| last["uuid"].clone());
         line["sessionId"] = self.session_id.clone().into();
         line["cwd"] = self.cwd.clone().into();
         line["timestamp"] = clock::timestamp().into();
@@ -179,11 +149,7 @@ impl Transcript {
             text.push_str(&line.to_string());
             text.push('\n');
         }
-        OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(&self.path)?
-            .write_all(text.as_bytes())
+        OpenOptions::new().create(true).append(true).open(&self.path)?.write_all(text.as_bytes())
     }
 
     /// How many messages the operator has sent in this conversation.
@@ -197,15 +163,8 @@ impl Transcript {
         let asked = |line: &Value| {
             is_operator(line) && text.contains(&text_of(&line["message"]["content"]))
         };
-        let from = self
-            .chain
-            .iter()
-            .rposition(asked)
-            .unwrap_or(self.chain.len());
-        self.chain[from..]
-            .iter()
-            .map(|line| parts(line, "tool_use", "id").count())
-            .sum()
+        let from = self.chain.iter().rposition(asked).unwrap_or(self.chain.len());
+        self.chain[from..].iter().map(|line| parts(line, "tool_use", "id").count()).sum()
     }
 }
 
@@ -227,11 +186,9 @@ fn parts<'a>(line: &'a Value, kind: &'a str, field: &'a str) -> impl Iterator<It
 /// The text of a message's content: a string, or its text parts joined.
 pub(crate) fn text_of(content: &Value) -> String {
     match content.as_array() {
-        Some(parts) => parts
-            .iter()
-            .filter_map(|part| part["text"].as_str())
-            .collect::<Vec<_>>()
-            .join("\n"),
+        Some(parts) => {
+            parts.iter().filter_map(|part| part["text"].as_str()).collect::<Vec<_>>().join("\n")
+        }
         None => content.as_str().unwrap_or_default().to_owned(),
     }
 }

@@ -58,25 +58,16 @@ struct Plan {
 
 /// Runs one turn for the messages in `batch`.
 pub(crate) fn run(session: &mut Session, batch: Vec<Incoming>) {
-    let text = batch
-        .iter()
-        .map(|message| text_of(&message.content))
-        .collect::<Vec<_>>()
-        .join("\n");
+    let text = batch.iter().map(|message| text_of(&message.content)).collect::<Vec<_>>().join("\n");
     let attempt = session.attempts.peek(&text);
     let plan = plan(session, &attempt);
     let active = |wanted: &Step| {
-        plan.steps
-            .iter()
-            .any(|step| step.at_attempt(attempt.number) == Some(wanted))
+        plan.steps.iter().any(|step| step.at_attempt(attempt.number) == Some(wanted))
     };
     if active(&Step::IgnoreTerm) && !session.term_ignored {
         session.restart_ignoring_term(batch);
     }
-    let uuids: Vec<String> = batch
-        .iter()
-        .filter_map(|message| message.uuid.clone())
-        .collect();
+    let uuids: Vec<String> = batch.iter().filter_map(|message| message.uuid.clone()).collect();
     for uuid in &uuids {
         session.out.emit(protocol::lifecycle(uuid, "started"));
     }
@@ -86,11 +77,8 @@ pub(crate) fn run(session: &mut Session, batch: Vec<Incoming>) {
     }
     session.busy = true;
     session.state("running");
-    let done_calls = if attempt.continued {
-        session.transcript.calls_since(&attempt.text)
-    } else {
-        0
-    };
+    let done_calls =
+        if attempt.continued { session.transcript.calls_since(&attempt.text) } else { 0 };
     record(session, &batch);
     session.out.emit(protocol::init(
         &session.cwd,
@@ -99,11 +87,8 @@ pub(crate) fn run(session: &mut Session, batch: Vec<Incoming>) {
         session.args.asks_host,
     ));
     let before_cut = opening(&plan);
-    let heard = if done_calls > 0 {
-        "answered before I was cut off".to_owned()
-    } else {
-        String::new()
-    };
+    let heard =
+        if done_calls > 0 { "answered before I was cut off".to_owned() } else { String::new() };
     let turn = Turn {
         session,
         uuids,
@@ -137,19 +122,14 @@ fn record(session: &mut Session, batch: &[Incoming]) {
 
 /// Pause between two words: `OMNISCIO_FAKE_PACE_MS`, else what the kind of turn takes.
 fn pace(usual: Duration) -> Duration {
-    let asked = std::env::var("OMNISCIO_FAKE_PACE_MS")
-        .ok()
-        .and_then(|text| text.parse().ok());
+    let asked = std::env::var("OMNISCIO_FAKE_PACE_MS").ok().and_then(|text| text.parse().ok());
     asked.map_or(usual, Duration::from_millis)
 }
 
 /// The steps of an attempt: the message's own directives, else the script file's line, else the personality.
 fn plan(session: &Session, attempt: &Attempt) -> Plan {
-    let scripted = script::extract(&attempt.text).or_else(|| {
-        session
-            .scripted(attempt.index)
-            .map(|steps| (steps, attempt.text.clone()))
-    });
+    let scripted = script::extract(&attempt.text)
+        .or_else(|| session.scripted(attempt.index).map(|steps| (steps, attempt.text.clone())));
     let Some((steps, rest)) = scripted else {
         let first = !session.attempts.answered_any();
         let steps = persona::steps(
@@ -176,21 +156,13 @@ fn plan(session: &Session, attempt: &Attempt) -> Plan {
             format!("This is the whole answer to: {rest}")
         }));
     }
-    Plan {
-        steps,
-        pace: pace(limits::SCRIPT_WORD),
-        before_cut: limits::WORDS_BEFORE_CUT,
-    }
+    Plan { steps, pace: pace(limits::SCRIPT_WORD), before_cut: limits::WORDS_BEFORE_CUT }
 }
 
 /// The beginning of the planned answer, broken off inside it.
 fn opening(plan: &Plan) -> String {
     let say = |step: &Step| {
-        if let Step::Say(text) = step {
-            Some(text.clone())
-        } else {
-            None
-        }
+        if let Step::Say(text) = step { Some(text.clone()) } else { None }
     };
     let answer = plan.steps.iter().find_map(say).unwrap_or_default();
     let words: Vec<&str> = answer.split_inclusive(char::is_whitespace).collect();
@@ -249,10 +221,7 @@ impl Turn<'_> {
 
     /// What the API counted in this turn.
     pub(crate) fn usage(&self) -> Value {
-        protocol::usage(
-            self.session.context * self.calls,
-            limits::OUTPUT_TOKENS * self.calls,
-        )
+        protocol::usage(self.session.context * self.calls, limits::OUTPUT_TOKENS * self.calls)
     }
 
     fn finish_interrupted(&mut self, cut: &Cut) {

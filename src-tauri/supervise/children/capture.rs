@@ -21,10 +21,7 @@ pub(in crate::supervise) fn capture(
     max_bytes: usize,
     complete: impl Fn(&[u8]) -> bool,
 ) -> io::Result<Vec<u8>> {
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     pty::detach(&mut command);
     let mut helper = command.spawn()?;
     let deadline = Deadline::after(limit);
@@ -70,13 +67,11 @@ fn end(helper: &mut Child, well: bool, deadline: &Deadline) {
         return;
     };
     let (sender, exited) = sync_channel(1);
-    let waiter = thread::Builder::new()
-        .name("helper-wait".to_string())
-        .spawn(move || {
-            let seen_not_reaped = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-            while let Err(Errno::INTR) = waitid(WaitId::Pid(pid), seen_not_reaped) {}
-            sender.send(()).ok();
-        });
+    let waiter = thread::Builder::new().name("helper-wait".to_string()).spawn(move || {
+        let seen_not_reaped = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        while let Err(Errno::INTR) = waitid(WaitId::Pid(pid), seen_not_reaped) {}
+        sender.send(()).ok();
+    });
     if !well || waiter.is_err() || exited.recv_timeout(deadline.left()).is_err() {
         kill_process_group(pid, Signal::KILL).ok();
     }

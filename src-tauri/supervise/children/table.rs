@@ -30,11 +30,7 @@ fn parse_stat(text: &str) -> Option<Stat> {
     let state = fields.next()?;
     let parent = fields.next()?.parse().ok()?;
     let start_time = fields.nth(17)?.parse().ok()?;
-    Some(Stat {
-        parent,
-        start_time,
-        dead: matches!(state, "Z" | "X"),
-    })
+    Some(Stat { parent, start_time, dead: matches!(state, "Z" | "X") })
 }
 
 /// All process ids of this moment.
@@ -42,10 +38,7 @@ pub(super) fn pids() -> Vec<u32> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return Vec::new();
     };
-    entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .collect()
+    entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
 /// The environment a process was started with.
@@ -68,19 +61,12 @@ impl Environ {
 /// The start of the command line, for the log.
 pub(super) fn command(pid: u32) -> String {
     let bytes = read(pid, "cmdline", COMMAND_MAX_BYTES).unwrap_or_default();
-    String::from_utf8_lossy(&bytes)
-        .replace('\0', " ")
-        .trim_end()
-        .to_string()
+    String::from_utf8_lossy(&bytes).replace('\0', " ").trim_end().to_string()
 }
 
 fn read(pid: u32, file: &str, max: u64) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
-    File::open(format!("/proc/{pid}/{file}"))
-        .ok()?
-        .take(max)
-        .read_to_end(&mut bytes)
-        .ok()?;
+    File::open(format!("/proc/{pid}/{file}")).ok()?.take(max).read_to_end(&mut bytes).ok()?;
     Some(bytes)
 }
 
@@ -91,14 +77,7 @@ mod tests {
     #[test]
     fn a_name_with_brackets_does_not_shift_the_fields() {
         let line = "7 (a) b) R 5 7 7 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 4242 9 10";
-        assert_eq!(
-            parse_stat(line),
-            Some(Stat {
-                parent: 5,
-                start_time: 4242,
-                dead: false
-            })
-        );
+        assert_eq!(parse_stat(line), Some(Stat { parent: 5, start_time: 4242, dead: false }));
         assert!(parse_stat(&line.replace(" R ", " Z ")).is_some_and(|stat| stat.dead));
         assert_eq!(parse_stat("7 (sh) R 5"), None);
         assert_eq!(parse_stat(""), None);

@@ -3,25 +3,15 @@
 
 use super::*;
 
-const DEAD: ProcessId = ProcessId {
-    pid: 500,
-    start_time: 0,
-};
-const OTHER_DEAD: ProcessId = ProcessId {
-    pid: 501,
-    start_time: 0,
-};
+const DEAD: ProcessId = ProcessId { pid: 500, start_time: 0 };
+const OTHER_DEAD: ProcessId = ProcessId { pid: 501, start_time: 0 };
 
 fn living() -> ProcessId {
     ProcessId::of(std::process::id()).expect("this process lives")
 }
 
 fn marked(pid: u32, cli: Option<u32>) -> Marked {
-    Marked {
-        id: ProcessId { pid, start_time: 7 },
-        session_id: "s".to_string(),
-        cli,
-    }
+    Marked { id: ProcessId { pid, start_time: 7 }, session_id: "s".to_string(), cli }
 }
 
 /// Whether process 900, an orphan whose environment names `cli`, is left behind.
@@ -39,10 +29,7 @@ fn left_behind(cli: Option<u32>, parents: &[ProcessId]) -> bool {
 #[test]
 fn the_recorded_cli_must_be_dead() {
     let here = living();
-    let reused = ProcessId {
-        pid: here.pid,
-        start_time: here.start_time + 1,
-    };
+    let reused = ProcessId { pid: here.pid, start_time: here.start_time + 1 };
     for (cli, parents, wanted) in [
         // its own CLI is recorded
         (Some(500), vec![DEAD], true),
@@ -63,11 +50,7 @@ fn the_recorded_cli_must_be_dead() {
         (None, vec![], false),
         (Some(500), vec![], false),
     ] {
-        assert_eq!(
-            left_behind(cli, &parents),
-            wanted,
-            "CLI {cli:?}, recorded {parents:?}"
-        );
+        assert_eq!(left_behind(cli, &parents), wanted, "CLI {cli:?}, recorded {parents:?}");
     }
 }
 
@@ -87,8 +70,5 @@ fn what_is_below_a_sheltered_process_or_above_this_one_is_kept() {
     assert!(below(900, &[880], &[]), "a grandparent");
     assert!(below(900, &[900], &[]));
     assert!(!below(880, &[890], &[]), "only what is below");
-    assert!(
-        below(880, &[], &[880]) && !below(900, &[], &[880]),
-        "spared alone"
-    );
+    assert!(below(880, &[], &[880]) && !below(900, &[], &[880]), "spared alone");
 }

@@ -115,10 +115,7 @@ impl Inbox {
         let nothing = |queues: &mut Queues| queues.commands.is_empty() && queues.news.is_empty();
         let waited = self.came.wait_timeout_while(self.lock(), limit, nothing);
         let (mut queues, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        let next = queues
-            .commands
-            .pop_front()
-            .or_else(|| queues.news.pop_front());
+        let next = queues.commands.pop_front().or_else(|| queues.news.pop_front());
         self.taken.notify_all();
         next
     }
@@ -164,9 +161,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(60);
 
     fn load(n: u16) -> Message {
-        Message::Input(Input::Load {
-            busy_permille: Some(n),
-        })
+        Message::Input(Input::Load { busy_permille: Some(n) })
     }
 
     fn number(message: Option<Message>) -> Option<u16> {
@@ -181,10 +176,7 @@ mod tests {
         let inbox = Inbox::default();
         (0..3).for_each(|n| inbox.push(load(n)));
         assert_eq!(inbox.command(Message::Input(Input::Wake)), Ok(()));
-        assert!(matches!(
-            inbox.next(LONG),
-            Some(Message::Input(Input::Wake))
-        ));
+        assert!(matches!(inbox.next(LONG), Some(Message::Input(Input::Wake))));
         for n in 0..3 {
             assert_eq!(number(inbox.next(LONG)), Some(n));
         }
@@ -211,10 +203,7 @@ mod tests {
         held.join().unwrap();
 
         (0..COMMANDS_MAX).for_each(|_| inbox.command(Message::Input(Input::Wake)).unwrap());
-        assert_eq!(
-            inbox.command(Message::Input(Input::Wake)),
-            Err(Refused::Full)
-        );
+        assert_eq!(inbox.command(Message::Input(Input::Wake)), Err(Refused::Full));
     }
 
     #[test]
@@ -223,10 +212,7 @@ mod tests {
         (0..NEWS_MAX).for_each(|_| inbox.push(Message::Input(Input::Wake)));
         inbox.close();
         inbox.push(Message::Input(Input::Wake));
-        assert_eq!(
-            inbox.command(Message::Input(Input::Wake)),
-            Err(Refused::Closed)
-        );
+        assert_eq!(inbox.command(Message::Input(Input::Wake)), Err(Refused::Closed));
         assert!(inbox.next(Duration::ZERO).is_none());
     }
 

@@ -38,11 +38,7 @@ pub(super) struct Asks {
 
 impl Asks {
     pub(super) fn new(ground: Arc<Ground>, inbox: Arc<Inbox>) -> Asks {
-        Asks {
-            ground,
-            inbox,
-            looking: Arc::default(),
-        }
+        Asks { ground, inbox, looking: Arc::default() }
     }
 
     /// Looks; the answer follows. An answer that is there at once is given back.
@@ -56,11 +52,7 @@ impl Asks {
         let started = worker("look", move || {
             let answer = answer(&ground, look);
             looking.fetch_sub(1, Ordering::Relaxed);
-            inbox.push(Message::Answer {
-                generation,
-                ask,
-                answer,
-            });
+            inbox.push(Message::Answer { generation, ask, answer });
         });
         let error = started.err()?;
         self.looking.fetch_sub(1, Ordering::Relaxed);
@@ -69,32 +61,17 @@ impl Asks {
 }
 
 pub(super) fn failed(words: &str) -> Answer {
-    Answer::Failed {
-        words: words.to_string(),
-    }
+    Answer::Failed { words: words.to_string() }
 }
 
 fn answer(ground: &Ground, look: Look) -> Answer {
     match look {
-        Look::Folder { folder } => Answer::Folder {
-            present: present(ground, &folder),
-        },
-        Look::Transcript {
-            folder,
-            account,
-            cli_session,
-            uuids,
-        } => {
+        Look::Folder { folder } => Answer::Folder { present: present(ground, &folder) },
+        Look::Transcript { folder, account, cli_session, uuids } => {
             let folder_present = present(ground, &folder);
             match cli_session.map(|id| found(ground, &account, id, &uuids)) {
-                None => Answer::Transcript {
-                    folder_present,
-                    found: TranscriptFacts::default(),
-                },
-                Some(Ok(found)) => Answer::Transcript {
-                    folder_present,
-                    found,
-                },
+                None => Answer::Transcript { folder_present, found: TranscriptFacts::default() },
+                Some(Ok(found)) => Answer::Transcript { folder_present, found },
                 Some(Err(words)) => failed(&words),
             }
         }
@@ -118,22 +95,11 @@ fn found(
     id: CliSessionId,
     uuids: &[Uuid],
 ) -> Result<TranscriptFacts, String> {
-    let account = ground
-        .account(account)
-        .ok_or("the account is not set up any more")?;
-    let config = account
-        .config_folder(ground.home())
-        .ok_or("the home folder is not known")?;
+    let account = ground.account(account).ok_or("the account is not set up any more")?;
+    let config = account.config_folder(ground.home()).ok_or("the home folder is not known")?;
     let asked: Vec<String> = uuids.iter().map(Uuid::to_string).collect();
     let facts =
         probes::transcript(&config, &id.to_string(), &asked).map_err(|error| error.to_string())?;
-    let present = facts
-        .present
-        .iter()
-        .filter_map(|text| text.parse().ok())
-        .collect();
-    Ok(TranscriptFacts {
-        exists: facts.exists,
-        present,
-    })
+    let present = facts.present.iter().filter_map(|text| text.parse().ok()).collect();
+    Ok(TranscriptFacts { exists: facts.exists, present })
 }

@@ -81,10 +81,7 @@ mod tests {
             seq,
             turn: 1,
             at: Wall(0),
-            kind: BlockKind::Operator {
-                message: Uuid(message),
-                text: String::new(),
-            },
+            kind: BlockKind::Operator { message: Uuid(message), text: String::new() },
             hidden: false,
             interruption: false,
             open: false,
@@ -93,9 +90,7 @@ mod tests {
     }
 
     fn text(block: &Block) -> &str {
-        let BlockKind::Operator { text, .. } = &block.kind else {
-            panic!("{block:?}")
-        };
+        let BlockKind::Operator { text, .. } = &block.kind else { panic!("{block:?}") };
         text
     }
 
@@ -111,25 +106,13 @@ mod tests {
         };
         let mut step = Step {
             writes: vec![
-                Write::Block {
-                    session: SESSION,
-                    block: block(1, 7),
-                },
+                Write::Block { session: SESSION, block: block(1, 7) },
                 Write::Message(message),
             ],
             acts: vec![
-                Act::EmitBlock {
-                    session: SESSION,
-                    block: block(1, 7),
-                },
-                Act::EmitBlock {
-                    session: SESSION,
-                    block: block(2, 8),
-                },
-                Act::EmitBlock {
-                    session: SESSION,
-                    block: block(3, 9),
-                },
+                Act::EmitBlock { session: SESSION, block: block(1, 7) },
+                Act::EmitBlock { session: SESSION, block: block(2, 8) },
+                Act::EmitBlock { session: SESSION, block: block(3, 9) },
             ],
         };
         let stored = |id: MessageId| {
@@ -137,17 +120,13 @@ mod tests {
             Ok::<_, Infallible>((id == Uuid(8)).then(|| "old".to_string()))
         };
         fill(&mut step, stored).unwrap();
-        let Write::Block { block, .. } = &step.writes[0] else {
-            panic!("{step:?}")
-        };
+        let Write::Block { block, .. } = &step.writes[0] else { panic!("{step:?}") };
         assert_eq!(text(block), "new");
         let shown: Vec<&str> = step
             .acts
             .iter()
             .map(|act| {
-                let Act::EmitBlock { block, .. } = act else {
-                    panic!("{act:?}")
-                };
+                let Act::EmitBlock { block, .. } = act else { panic!("{act:?}") };
                 text(block)
             })
             .collect();

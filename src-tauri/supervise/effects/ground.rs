@@ -48,38 +48,25 @@ impl Ground {
     /// Everything that one start needs, or why it cannot be tried.
     pub(super) fn line(&self, plan: &LaunchPlan) -> Result<LaunchLine, Failed> {
         let program = self.program().map_err(|looked| words::no_cli(&looked))?;
-        let account = self
-            .account(&plan.account)
-            .ok_or_else(|| words::no_account(&plan.account))?;
+        let account =
+            self.account(&plan.account).ok_or_else(|| words::no_account(&plan.account))?;
         let marker = self.marker(plan.session);
-        let marker = marker
-            .variables()
-            .map(|(name, value)| (name.to_string(), value.to_string()));
-        let env = child_env(
-            &self.login_env,
-            &account.child_variables(),
-            &launch_env(plan),
-            &marker,
-        );
+        let marker = marker.variables().map(|(name, value)| (name.to_string(), value.to_string()));
+        let env =
+            child_env(&self.login_env, &account.child_variables(), &launch_env(plan), &marker);
         let mut args = program.args;
         args.extend(launch_args(plan).into_iter().map(OsString::from));
         Ok(LaunchLine {
             program: program.path,
             args,
-            env: env
-                .into_iter()
-                .map(|(name, value)| (name.into(), value.into()))
-                .collect(),
+            env: env.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
             cwd: PathBuf::from(&plan.folder),
         })
     }
 
     /// The CLI's program, or where it was looked for.
     pub(in crate::supervise) fn program(&self) -> Result<Program, Vec<PathBuf>> {
-        self.program
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.program.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Uses another program from now on.
@@ -99,10 +86,7 @@ impl Ground {
 
     /// What the children of a session carry.
     pub(super) fn marker(&self, session: SessionId) -> Marker {
-        Marker {
-            session_id: session.to_string(),
-            data: self.data.clone(),
-        }
+        Marker { session_id: session.to_string(), data: self.data.clone() }
     }
 
     /// The waits of the stop recipe.

@@ -46,13 +46,7 @@ impl Launches {
     /// No children yet.
     pub(super) fn new(ground: Arc<Ground>, inbox: Arc<Inbox>) -> Launches {
         let parents = Arc::new(Parents::new(Arc::clone(&ground)));
-        Launches {
-            ground,
-            inbox,
-            parents,
-            launches: BTreeMap::new(),
-            written: 0,
-        }
+        Launches { ground, inbox, parents, launches: BTreeMap::new(), written: 0 }
     }
 
     /// Starts a child; `Launched` follows, before anything that the child says.
@@ -60,22 +54,13 @@ impl Launches {
         self.launches.insert(key, Launch::Starting { stop: false });
         let (ground, inbox) = (Arc::clone(&self.ground), Arc::clone(&self.inbox));
         let parents = Arc::clone(&self.parents);
-        let started = worker("launch", move || {
-            launch(key, &plan, &ground, &inbox, parents)
-        });
+        let started = worker("launch", move || launch(key, &plan, &ground, &inbox, parents));
         if let Err(error) = started {
             let words = format!(
                 "A thread for the start cannot be made: {error}. Close something that you do not need."
             );
-            let child = Err(Failed {
-                errno: error.raw_os_error(),
-                words,
-            });
-            own.push_back(Message::Launched {
-                session: key.session,
-                launch: key.launch,
-                child,
-            });
+            let child = Err(Failed { errno: error.raw_os_error(), words });
+            own.push_back(Message::Launched { session: key.session, launch: key.launch, child });
         }
     }
 
@@ -87,39 +72,24 @@ impl Launches {
         own: &mut VecDeque<Message>,
     ) -> Input {
         let Key { session, launch } = key;
-        let stop = matches!(
-            self.launches.get(&key),
-            Some(Launch::Starting { stop: true })
-        );
+        let stop = matches!(self.launches.get(&key), Some(Launch::Starting { stop: true }));
         match child {
             Ok(child) => {
                 // a start time that is unknown never matches a process: such a child is not swept
                 let start = child.start_time().unwrap_or_default();
-                let mark = ChildMark {
-                    pid: child.pid(),
-                    start,
-                };
+                let mark = ChildMark { pid: child.pid(), start };
                 self.launches.insert(key, Launch::Running(child));
                 if stop {
                     self.stop(key, own);
                 }
-                Input::Spawned {
-                    session,
-                    launch,
-                    child: mark,
-                }
+                Input::Spawned { session, launch, child: mark }
             }
             Err(Failed { errno, words }) => {
                 self.launches.remove(&key);
                 if stop {
                     own.push_back(stopped(key, 0));
                 }
-                Input::SpawnFailed {
-                    session,
-                    launch,
-                    errno,
-                    words,
-                }
+                Input::SpawnFailed { session, launch, errno, words }
             }
         }
     }
@@ -128,10 +98,9 @@ impl Launches {
     pub(super) fn write(&mut self, key: Key, line: String, own: &mut VecDeque<Message>) {
         self.written += 1;
         let refused = match self.launches.get(&key) {
-            Some(Launch::Running(child)) => child
-                .write(self.written, line.into_bytes())
-                .err()
-                .map(|error| error.to_string()),
+            Some(Launch::Running(child)) => {
+                child.write(self.written, line.into_bytes()).err().map(|error| error.to_string())
+            }
             Some(Launch::Starting { .. }) | None => Some("the process does not run".to_string()),
         };
         if let Some(words) = refused {
@@ -158,10 +127,7 @@ impl Launches {
 
     /// The starts that are under way or run.
     pub(super) fn live(&self) -> Vec<(SessionId, LaunchId)> {
-        self.launches
-            .keys()
-            .map(|key| (key.session, key.launch))
-            .collect()
+        self.launches.keys().map(|key| (key.session, key.launch)).collect()
     }
 
     /// Stops whatever still runs and waits for it. For the end of the loop only.
@@ -207,20 +173,12 @@ impl Launches {
 }
 
 fn stopped(key: Key, leftovers: u32) -> Message {
-    Message::Input(Input::Stopped {
-        session: key.session,
-        launch: key.launch,
-        leftovers,
-    })
+    Message::Input(Input::Stopped { session: key.session, launch: key.launch, leftovers })
 }
 
 /// What the rules get to know of a line that was not written.
 pub(super) fn write_failed(key: Key, words: String) -> Message {
-    Message::Input(Input::WriteFailed {
-        session: key.session,
-        launch: key.launch,
-        words,
-    })
+    Message::Input(Input::WriteFailed { session: key.session, launch: key.launch, words })
 }
 
 /// A thread that nobody waits for unless they want to.
@@ -243,23 +201,14 @@ fn launch(
     // held until the loop has been told: only then the child's own events may come
     let closed = gate.lock().unwrap_or_else(PoisonError::into_inner);
     let child = ground.line(plan).and_then(|line| {
-        let sink = Sink::new(
-            key,
-            Arc::clone(inbox),
-            Arc::clone(&parents),
-            Arc::clone(&gate),
-            ground,
-        );
+        let sink =
+            Sink::new(key, Arc::clone(inbox), Arc::clone(&parents), Arc::clone(&gate), ground);
         let drain = Duration::from_millis(ground.limits.drain_ms);
         let child = pty::spawn(&line, drain, move |event| sink.take(event))
             .map_err(|error| super::words::refused(&line, &error))?;
         parents.record(key.session, child.id());
         Ok(child)
     });
-    inbox.push(Message::Launched {
-        session: key.session,
-        launch: key.launch,
-        child,
-    });
+    inbox.push(Message::Launched { session: key.session, launch: key.launch, child });
     drop(closed);
 }

@@ -21,10 +21,7 @@ pub(super) struct Parents {
 
 impl Parents {
     pub(super) fn new(ground: Arc<Ground>) -> Parents {
-        Parents {
-            ground,
-            of: Mutex::default(),
-        }
+        Parents { ground, of: Mutex::default() }
     }
 
     /// Remembers a CLI process.
@@ -81,13 +78,7 @@ impl Sink {
         ground: &Ground,
     ) -> Sink {
         let decoder = Arc::new(Mutex::new(Decoder::new(ground.limits.line_max_bytes)));
-        Sink {
-            key,
-            inbox,
-            parents,
-            gate,
-            decoder,
-        }
+        Sink { key, inbox, parents, gate, decoder }
     }
 
     /// Takes one event; waits while the loop has enough to do.
@@ -101,11 +92,7 @@ impl Sink {
             }
             ChildEvent::Stderr(line) => {
                 let text = redact(&String::from_utf8_lossy(&line)).into_owned();
-                self.push(Input::Chatter {
-                    session,
-                    launch,
-                    text,
-                });
+                self.push(Input::Chatter { session, launch, text });
             }
             ChildEvent::OutputEnded => {
                 self.finish();
@@ -115,12 +102,7 @@ impl Sink {
                 // what ended without its end of output may have left the start of a line
                 self.finish();
                 self.parents.sweep(session);
-                self.push(Input::Exited {
-                    session,
-                    launch,
-                    code,
-                    signal,
-                });
+                self.push(Input::Exited { session, launch, code, signal });
             }
             ChildEvent::Written { .. } => {}
             ChildEvent::WriteFailed { error, .. } => {
@@ -137,11 +119,7 @@ impl Sink {
     fn stream(&self, events: Vec<StreamEvent>) {
         let Key { session, launch } = self.key;
         for event in events {
-            self.push(Input::Stream {
-                session,
-                launch,
-                event,
-            });
+            self.push(Input::Stream { session, launch, event });
         }
     }
 

@@ -31,10 +31,7 @@ pub(super) fn refused(line: &LaunchLine, error: &SpawnError) -> Failed {
             "Close something that you do not need.".to_string()
         }
     });
-    Failed {
-        errno: error.errno,
-        words: format!("{said}. {advice}"),
-    }
+    Failed { errno: error.errno, words: format!("{said}. {advice}") }
 }
 
 fn of_program(line: &LaunchLine, errno: Option<i32>) -> String {
@@ -58,18 +55,12 @@ fn of_program(line: &LaunchLine, errno: Option<i32>) -> String {
 
 /// The words where no CLI was found.
 pub(super) fn no_cli(looked: &[PathBuf]) -> Failed {
-    let places: Vec<String> = looked
-        .iter()
-        .map(|place| place.display().to_string())
-        .collect();
+    let places: Vec<String> = looked.iter().map(|place| place.display().to_string()).collect();
     let words = format!(
         "No Claude CLI was found. Install it, or choose it in Settings. It was looked for at: {}",
         places.join(", ")
     );
-    Failed {
-        errno: Some(libc::ENOENT),
-        words,
-    }
+    Failed { errno: Some(libc::ENOENT), words }
 }
 
 /// The words for an account that is gone.
@@ -92,11 +83,7 @@ mod tests {
             env: Vec::new(),
             cwd: "/p".into(),
         };
-        let error = SpawnError {
-            errno: Some(errno),
-            step,
-            message: "it failed".to_string(),
-        };
+        let error = SpawnError { errno: Some(errno), step, message: "it failed".to_string() };
         let failed = refused(&line, &error);
         assert_eq!(failed.errno, Some(errno));
         assert!(failed.words.starts_with("it failed. "), "{}", failed.words);
@@ -111,30 +98,16 @@ mod tests {
             ("/no/claude", SpawnStep::Exec, libc::ENOENT, "Install it"),
             (script, SpawnStep::Exec, libc::ENOENT, "not installed"),
             ("/no/claude", SpawnStep::Exec, libc::EACCES, "executable"),
-            (
-                "/no/claude",
-                SpawnStep::Exec,
-                libc::ENOEXEC,
-                "for this machine",
-            ),
+            ("/no/claude", SpawnStep::Exec, libc::ENOEXEC, "for this machine"),
             ("/no/claude", SpawnStep::Exec, libc::EIO, "in a terminal"),
             ("/no/claude", SpawnStep::Exec, libc::ENOMEM, "no room"),
             ("/no/claude", SpawnStep::OpenPty, libc::EMFILE, "ulimit"),
-            (
-                "/no/claude",
-                SpawnStep::Folder,
-                libc::ENOENT,
-                "project folder",
-            ),
+            ("/no/claude", SpawnStep::Folder, libc::ENOENT, "project folder"),
         ] {
             let said = words(program, step, errno);
             assert!(said.contains(advice), "{said}");
         }
         let missing = no_cli(&["/a/claude".into(), "/b/claude".into()]);
-        assert!(
-            missing.words.ends_with("/a/claude, /b/claude"),
-            "{}",
-            missing.words
-        );
+        assert!(missing.words.ends_with("/a/claude, /b/claude"), "{}", missing.words);
     }
 }

@@ -102,10 +102,7 @@ impl Batch {
     fn make_room(&mut self) -> usize {
         let mut dropped = 0;
         while self.blocks > BLOCKS_MAX {
-            let oldest = self
-                .places
-                .iter()
-                .filter(|(key, _)| matches!(key, Key::Block(..)));
+            let oldest = self.places.iter().filter(|(key, _)| matches!(key, Key::Block(..)));
             let Some((&key, places)) = oldest.min_by_key(|(_, places)| places.first().copied())
             else {
                 break;
@@ -129,17 +126,8 @@ mod tests {
     const B: SessionId = omniscio_core::id::Uuid(2);
 
     fn row(session: SessionId, title: &str) -> Event {
-        let row = SessionRow::new(
-            session,
-            "/p".into(),
-            title.into(),
-            "default".into(),
-            Wall(0),
-        );
-        Event::Row(Box::new(RowView {
-            row,
-            live: LiveView::default(),
-        }))
+        let row = SessionRow::new(session, "/p".into(), title.into(), "default".into(), Wall(0));
+        Event::Row(Box::new(RowView { row, live: LiveView::default() }))
     }
 
     fn block(session: SessionId, seq: u64, text: &str) -> Event {
@@ -158,11 +146,7 @@ mod tests {
     }
 
     fn delta(session: SessionId, seq: u64, text: &str) -> Event {
-        Event::Delta {
-            session,
-            seq,
-            text: text.into(),
-        }
+        Event::Delta { session, seq, text: text.into() }
     }
 
     fn joined(events: impl IntoIterator<Item = Event>) -> Vec<Event> {
@@ -191,23 +175,14 @@ mod tests {
             delta(A, 2, "or"),
             delta(A, 2, "ld"),
         ];
-        let wanted = [
-            delta(A, 1, "Hello"),
-            delta(B, 1, "x"),
-            block(A, 2, "W"),
-            delta(A, 2, "orld"),
-        ];
+        let wanted =
+            [delta(A, 1, "Hello"), delta(B, 1, "x"), block(A, 2, "W"), delta(A, 2, "orld")];
         assert_eq!(joined(events), wanted);
     }
 
     #[test]
     fn a_block_replaces_itself_and_the_pieces_before_it() {
-        let events = [
-            block(A, 1, ""),
-            delta(A, 1, "Hel"),
-            block(A, 1, "Hello"),
-            delta(A, 1, "!"),
-        ];
+        let events = [block(A, 1, ""), delta(A, 1, "Hel"), block(A, 1, "Hello"), delta(A, 1, "!")];
         assert_eq!(joined(events), [block(A, 1, "Hello"), delta(A, 1, "!")]);
     }
 
@@ -221,9 +196,7 @@ mod tests {
     fn far_behind_the_oldest_blocks_are_left_to_the_store() {
         let mut batch = Batch::default();
         let many = u64::try_from(BLOCKS_MAX).unwrap();
-        let dropped: usize = (0..many + 3)
-            .map(|seq| batch.push(block(A, seq, "x")))
-            .sum();
+        let dropped: usize = (0..many + 3).map(|seq| batch.push(block(A, seq, "x"))).sum();
         batch.push(row(A, "kept"));
         let events = batch.take();
         assert_eq!((dropped, events.len()), (3, BLOCKS_MAX + 1));

@@ -22,17 +22,11 @@ const IN_HOME: [&str; 7] = [
     ".asdf/shims",
 ];
 /// The same for the whole machine.
-const ON_MACHINE: [&str; 4] = [
-    "/usr/local/bin",
-    "/opt/homebrew/bin",
-    "/usr/bin",
-    "/usr/lib/node_modules/.bin",
-];
+const ON_MACHINE: [&str; 4] =
+    ["/usr/local/bin", "/opt/homebrew/bin", "/usr/bin", "/usr/lib/node_modules/.bin"];
 /// Node versions of a version manager, each with a `bin` of its own.
-const NODE_VERSIONS: [(&str, &str); 2] = [
-    (".nvm/versions/node", "bin"),
-    (".local/share/fnm/node-versions", "installation/bin"),
-];
+const NODE_VERSIONS: [(&str, &str); 2] =
+    [(".nvm/versions/node", "bin"), (".local/share/fnm/node-versions", "installation/bin")];
 
 /// The CLI's program: the files of `extra` first, then `path_var` (the PATH of the login shell),
 /// then the usual places. The error is where it was looked for.
@@ -41,18 +35,11 @@ pub fn find_claude(
     home: Option<&Path>,
     extra: &[PathBuf],
 ) -> Result<PathBuf, Vec<PathBuf>> {
-    let on_path = path_var
-        .into_iter()
-        .flat_map(std::env::split_paths)
-        .filter(|p| p.is_absolute());
+    let on_path = path_var.into_iter().flat_map(std::env::split_paths).filter(|p| p.is_absolute());
     let in_home = home.into_iter().flat_map(folders_in_home);
     let folders = on_path.chain(in_home).chain(ON_MACHINE.map(PathBuf::from));
     let mut looked: Vec<PathBuf> = Vec::new();
-    for place in extra
-        .iter()
-        .cloned()
-        .chain(folders.map(|folder| folder.join(NAME)))
-    {
+    for place in extra.iter().cloned().chain(folders.map(|folder| folder.join(NAME))) {
         if looked.contains(&place) {
             continue;
         }
@@ -70,10 +57,8 @@ fn folders_in_home(home: &Path) -> Vec<PathBuf> {
         let Ok(entries) = fs::read_dir(home.join(versions)) else {
             continue;
         };
-        let mut found: Vec<PathBuf> = entries
-            .flatten()
-            .map(|entry| entry.path().join(bin))
-            .collect();
+        let mut found: Vec<PathBuf> =
+            entries.flatten().map(|entry| entry.path().join(bin)).collect();
         found.sort();
         folders.extend(found);
     }
@@ -92,23 +77,15 @@ pub fn claude_version(
     limit: Duration,
 ) -> io::Result<String> {
     let mut command = Command::new(program);
-    command
-        .arg("--version")
-        .env_clear()
-        .envs(env.iter().cloned());
-    let printed = capture(command, limit, VERSION_MAX_BYTES, |all| {
-        all.contains(&b'\n')
-    })?;
+    command.arg("--version").env_clear().envs(env.iter().cloned());
+    let printed = capture(command, limit, VERSION_MAX_BYTES, |all| all.contains(&b'\n'))?;
     let text = String::from_utf8_lossy(&printed);
     let version = text
         .split_whitespace()
         .next()
         .filter(|word| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.'));
     version.map(str::to_string).ok_or_else(|| {
-        io::Error::new(
-            io::ErrorKind::InvalidData,
-            format!("no version in {:?}", text.trim()),
-        )
+        io::Error::new(io::ErrorKind::InvalidData, format!("no version in {:?}", text.trim()))
     })
 }
 
@@ -122,15 +99,7 @@ mod tests {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         let write = r#"printf %s "$1" > "$0"; chmod 755 "$0""#;
         let mut shell = Command::new("/bin/sh");
-        assert!(
-            shell
-                .args(["-c", write])
-                .arg(path)
-                .arg(text)
-                .status()
-                .unwrap()
-                .success()
-        );
+        assert!(shell.args(["-c", write]).arg(path).arg(text).status().unwrap().success());
     }
 
     #[test]
@@ -165,10 +134,7 @@ mod tests {
             Ok(found) => assert!(!found.starts_with(home.path())),
             Err(looked) => {
                 assert_eq!(looked[0], bin.join("claude"));
-                assert_eq!(
-                    looked.iter().filter(|place| **place == looked[0]).count(),
-                    1
-                );
+                assert_eq!(looked.iter().filter(|place| **place == looked[0]).count(), 1);
                 assert!(looked.contains(&PathBuf::from("/usr/local/bin/claude")));
             }
         }
@@ -180,10 +146,7 @@ mod tests {
         let claude = home.path().join("claude");
         let ask = |limit| claude_version(&claude, &[("A".into(), "9.9".into())], limit);
         let long = Duration::from_secs(60);
-        program(
-            &claude,
-            "#!/bin/sh\n[ -z \"$HOME\" ] && echo \"2.1.332 (Claude Code) $A\"\n",
-        );
+        program(&claude, "#!/bin/sh\n[ -z \"$HOME\" ] && echo \"2.1.332 (Claude Code) $A\"\n");
         assert_eq!(ask(long).unwrap(), "2.1.332");
         program(&claude, "#!/bin/sh\necho hello\n");
         assert_eq!(ask(long).unwrap_err().kind(), io::ErrorKind::InvalidData);

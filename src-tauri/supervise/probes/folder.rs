@@ -55,15 +55,13 @@ where
     }
     let (sender, answer) = sync_channel(1);
     let wanted = path.to_path_buf();
-    let started = thread::Builder::new()
-        .name("folder-probe".to_string())
-        .spawn(move || {
-            let state = look(&wanted);
-            let mut hanging = hanging();
-            // nobody waits for a late answer
-            sender.send(state).ok();
-            hanging.remove(&wanted);
-        });
+    let started = thread::Builder::new().name("folder-probe".to_string()).spawn(move || {
+        let state = look(&wanted);
+        let mut hanging = hanging();
+        // nobody waits for a late answer
+        sender.send(state).ok();
+        hanging.remove(&wanted);
+    });
     if let Err(error) = started {
         return FolderState::Missing(format!("the folder cannot be looked at: {error}"));
     }
@@ -98,17 +96,8 @@ mod tests {
         std::os::unix::fs::symlink(home.path().join("nowhere"), &link).unwrap();
 
         assert_eq!(folder_ok(home.path(), LONG), FolderState::Present);
-        for bad in [
-            file.clone(),
-            link,
-            home.path().join("gone"),
-            file.join("below"),
-        ] {
-            assert!(
-                matches!(folder_ok(&bad, LONG), FolderState::Missing(_)),
-                "{}",
-                bad.display()
-            );
+        for bad in [file.clone(), link, home.path().join("gone"), file.join("below")] {
+            assert!(matches!(folder_ok(&bad, LONG), FolderState::Missing(_)), "{}", bad.display());
         }
         fs::remove_file(&file).unwrap();
         fs::create_dir(&file).unwrap();
@@ -126,10 +115,7 @@ mod tests {
             ended.send(()).ok();
             FolderState::Present
         };
-        assert!(matches!(
-            ask(path, Duration::ZERO, hang),
-            FolderState::Missing(_)
-        ));
+        assert!(matches!(ask(path, Duration::ZERO, hang), FolderState::Missing(_)));
         let unasked = |_: &Path| -> FolderState { panic!("a second probe of a hanging folder") };
         assert!(matches!(ask(path, LONG, unasked), FolderState::Missing(_)));
 
@@ -138,10 +124,7 @@ mod tests {
         while hanging().contains(path) {
             thread::yield_now();
         }
-        assert_eq!(
-            ask(path, LONG, |_: &Path| FolderState::Present),
-            FolderState::Present
-        );
+        assert_eq!(ask(path, LONG, |_: &Path| FolderState::Present), FolderState::Present);
     }
 
     #[test]

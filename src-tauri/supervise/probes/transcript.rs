@@ -66,11 +66,7 @@ pub fn transcript(
     each_line(BufReader::new(File::open(path)?), LINE_MAX_BYTES, |line| {
         read_line(line, message_uuids, &mut seen, &mut facts);
     })?;
-    facts.present = message_uuids
-        .iter()
-        .filter(|uuid| seen.contains(*uuid))
-        .cloned()
-        .collect();
+    facts.present = message_uuids.iter().filter(|uuid| seen.contains(*uuid)).cloned().collect();
     Ok(facts)
 }
 
@@ -94,10 +90,7 @@ fn newest(config_dir: &Path, session_id: &str) -> io::Result<Option<(PathBuf, u6
             }
             found => found?,
         };
-        let rank = (
-            found.len() > 0,
-            found.modified().unwrap_or(SystemTime::UNIX_EPOCH),
-        );
+        let rank = (found.len() > 0, found.modified().unwrap_or(SystemTime::UNIX_EPOCH));
         if best.as_ref().is_none_or(|(other, ..)| rank > *other) {
             best = Some((rank, path, found.len()));
         }
@@ -173,12 +166,8 @@ fn read_line(
     if entry.is_sidechain {
         return;
     }
-    let message = entry
-        .message
-        .and_then(|raw| serde_json::from_str::<Message>(raw.get()).ok());
-    let last_block = message
-        .as_ref()
-        .and_then(|message| last_block(message.content?));
+    let message = entry.message.and_then(|raw| serde_json::from_str::<Message>(raw.get()).ok());
+    let last_block = message.as_ref().and_then(|message| last_block(message.content?));
     match entry.kind.as_str() {
         "user" => {
             facts.tail = match last_block.as_deref() {
@@ -207,10 +196,7 @@ fn last_block(content: &RawValue) -> Option<String> {
     if content.get().starts_with('"') {
         return Some("text".to_string());
     }
-    serde_json::from_str::<Vec<Block>>(content.get())
-        .ok()?
-        .pop()
-        .map(|block| block.kind)
+    serde_json::from_str::<Vec<Block>>(content.get()).ok()?.pop().map(|block| block.kind)
 }
 
 #[cfg(test)]
@@ -246,10 +232,7 @@ mod tests {
     // proves: A-04
     #[test]
     fn uuids_are_those_of_user_lines_of_the_main_thread() {
-        let facts = ask(&[(
-            "p",
-            &[QUEUE, USER, TEXT, SIDE, CALL, DONE, ERROR].join("\n"),
-        )]);
+        let facts = ask(&[("p", &[QUEUE, USER, TEXT, SIDE, CALL, DONE, ERROR].join("\n"))]);
         assert!(facts.exists);
         assert_eq!(facts.present, ["u1"]);
         assert_eq!(facts.last_assistant_uuid.as_deref(), Some("a2"));
@@ -264,10 +247,7 @@ mod tests {
             (vec![USER, TEXT, QUEUE], TailKind::Assistant),
             (vec![USER, CALL], TailKind::ToolCall),
             (vec![USER, CALL, DONE, SIDE], TailKind::ToolResult),
-            (
-                vec![USER, r#"{"type":"user","message":7}"#],
-                TailKind::Other,
-            ),
+            (vec![USER, r#"{"type":"user","message":7}"#], TailKind::Other),
         ] {
             assert_eq!(ask(&[("p", &lines.join("\n"))]).tail, tail, "{lines:?}");
         }
@@ -277,11 +257,7 @@ mod tests {
     fn a_line_torn_anywhere_is_no_line() {
         for cut in 0..USER.len() {
             let facts = ask(&[("p", &format!("{TEXT}\n{}", &USER[..cut]))]);
-            assert_eq!(
-                (facts.present.len(), facts.tail),
-                (0, TailKind::Assistant),
-                "cut at {cut}"
-            );
+            assert_eq!((facts.present.len(), facts.tail), (0, TailKind::Assistant), "cut at {cut}");
         }
         assert_eq!(
             ask(&[("p", &format!("{TEXT}\n{USER}"))]).present,
@@ -313,10 +289,7 @@ mod tests {
         let mut lines = Vec::new();
         let text = format!("short\n{}\nnext\n\nlast", "x".repeat(100));
         let tiny = BufReader::with_capacity(3, text.as_bytes());
-        each_line(tiny, 10, |line| {
-            lines.push(String::from_utf8_lossy(line).into_owned())
-        })
-        .unwrap();
+        each_line(tiny, 10, |line| lines.push(String::from_utf8_lossy(line).into_owned())).unwrap();
         assert_eq!(lines, ["short", "", "next", "", "last"]);
     }
 }

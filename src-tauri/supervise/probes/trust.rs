@@ -43,9 +43,7 @@ pub fn folder_commands(folder: &Path) -> Vec<TrustItem> {
     for file in settings_files(folder) {
         read(folder, &file, &mut items, settings_commands);
     }
-    read(folder, ".mcp.json", &mut items, |mcp| {
-        servers(mcp.get("mcpServers"))
-    });
+    read(folder, ".mcp.json", &mut items, |mcp| servers(mcp.get("mcpServers")));
     items
 }
 
@@ -54,14 +52,10 @@ fn settings_files(folder: &Path) -> Vec<String> {
     let Ok(entries) = folder.join(".claude").read_dir() else {
         return Vec::new();
     };
-    let names = entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().into_string().ok());
+    let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
     let settings = |name: &String| name.starts_with("settings") && name.ends_with(".json");
-    let mut files: Vec<String> = names
-        .filter(settings)
-        .map(|name| format!(".claude/{name}"))
-        .collect();
+    let mut files: Vec<String> =
+        names.filter(settings).map(|name| format!(".claude/{name}")).collect();
     files.sort();
     files
 }
@@ -78,10 +72,7 @@ fn read(
         Ok(Some(_)) => vec!["cannot be understood: it is not a JSON object".to_string()],
         Err(why) => vec![format!("cannot be understood: {why}")],
     };
-    items.extend(texts.into_iter().map(|text| TrustItem {
-        file: file.to_string(),
-        text,
-    }));
+    items.extend(texts.into_iter().map(|text| TrustItem { file: file.to_string(), text }));
 }
 
 fn load(path: &Path) -> Result<Option<Value>, String> {
@@ -101,9 +92,7 @@ fn load(path: &Path) -> Result<Option<Value>, String> {
     if text.len() as u64 > FILE_MAX_BYTES {
         return Err("it is too large".to_string());
     }
-    serde_json::from_str(&text)
-        .map(Some)
-        .map_err(|error| error.to_string())
+    serde_json::from_str(&text).map(Some).map_err(|error| error.to_string())
 }
 
 fn settings_commands(settings: &Map<String, Value>) -> Vec<String> {
@@ -115,9 +104,7 @@ fn settings_commands(settings: &Map<String, Value>) -> Vec<String> {
     texts.extend(servers(settings.get("mcpServers")));
     let permissions = settings.get("permissions");
     for name in ["allow", "defaultMode"] {
-        let value = permissions
-            .and_then(|all| all.get(name))
-            .filter(|value| !is_nothing(value));
+        let value = permissions.and_then(|all| all.get(name)).filter(|value| !is_nothing(value));
         texts.extend(value.map(|value| format!("permissions.{name}: {}", short(value))));
     }
     texts
@@ -147,11 +134,7 @@ fn hooks(hooks: Option<&Value>) -> Vec<String> {
 }
 
 fn hooks_of(matcher: &Value) -> impl Iterator<Item = &Value> {
-    matcher
-        .get("hooks")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
+    matcher.get("hooks").and_then(Value::as_array).into_iter().flatten()
 }
 
 fn servers(servers: Option<&Value>) -> Vec<String> {
@@ -171,16 +154,9 @@ fn server_text(server: &Value) -> String {
     let Some(command) = server.get("command").and_then(Value::as_str) else {
         return short(server);
     };
-    let args = server
-        .get("args")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten();
+    let args = server.get("args").and_then(Value::as_array).into_iter().flatten();
     let words = args.map(|arg| arg.as_str().map_or_else(|| arg.to_string(), str::to_string));
-    std::iter::once(command.to_string())
-        .chain(words)
-        .collect::<Vec<_>>()
-        .join(" ")
+    std::iter::once(command.to_string()).chain(words).collect::<Vec<_>>().join(" ")
 }
 
 fn is_nothing(value: &Value) -> bool {
@@ -194,9 +170,7 @@ fn is_nothing(value: &Value) -> bool {
 }
 
 fn short(value: &Value) -> String {
-    value
-        .as_str()
-        .map_or_else(|| value.to_string(), str::to_string)
+    value.as_str().map_or_else(|| value.to_string(), str::to_string)
 }
 
 #[cfg(test)]
@@ -211,10 +185,7 @@ mod tests {
             fs::write(home.path().join(name), text).unwrap();
         }
         let items = folder_commands(home.path());
-        items
-            .into_iter()
-            .map(|item| format!("{} | {}", item.file, item.text))
-            .collect()
+        items.into_iter().map(|item| format!("{} | {}", item.file, item.text)).collect()
     }
 
     // proves: A-23
@@ -252,10 +223,7 @@ mod tests {
         let quiet = r#"{"model":"opus","hooks":{},"env":{},"permissions":{"deny":["Read(x)"]}}"#;
         assert_eq!(brought(&[]), [""; 0]);
         assert_eq!(
-            brought(&[
-                (".claude/settings.json", quiet),
-                (".claude/other.json", "!")
-            ]),
+            brought(&[(".claude/settings.json", quiet), (".claude/other.json", "!")]),
             [""; 0]
         );
         assert_eq!(folder_commands(Path::new("/no/such/folder")), []);

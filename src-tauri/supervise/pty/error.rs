@@ -33,11 +33,7 @@ pub struct SpawnError {
 
 impl SpawnError {
     pub(super) fn new(step: SpawnStep, what: &str, error: &io::Error) -> SpawnError {
-        SpawnError {
-            errno: error.raw_os_error(),
-            step,
-            message: format!("{what}: {error}"),
-        }
+        SpawnError { errno: error.raw_os_error(), step, message: format!("{what}: {error}") }
     }
 }
 
@@ -55,18 +51,13 @@ pub enum WriteRefused {
 /// portable-pty says the error number only inside its message: `Os { code: 24, …`.
 pub(super) fn errno_in_words(message: &str) -> Option<i32> {
     let (_, rest) = message.split_once("code: ")?;
-    rest.split(|c: char| !c.is_ascii_digit())
-        .next()?
-        .parse()
-        .ok()
+    rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
 /// The system gives one number for "no such program" and "no such folder"; look which it was.
 pub(super) fn exec_error(line: &LaunchLine, error: &io::Error) -> SpawnError {
     let raw = error.raw_os_error();
-    let path_trouble = [libc::ENOENT, libc::EACCES, libc::ENOTDIR]
-        .map(Some)
-        .contains(&raw);
+    let path_trouble = [libc::ENOENT, libc::EACCES, libc::ENOTDIR].map(Some).contains(&raw);
     if path_trouble && !can_enter(&line.cwd) {
         let what = format!("cannot enter the folder {}", line.cwd.display());
         return SpawnError::new(SpawnStep::Folder, &what, error);

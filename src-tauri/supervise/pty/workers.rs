@@ -52,11 +52,7 @@ where
         // the waiter drops its end when the child is dead; both others see that in their poll
         let (alive, wake) = UnixStream::pair()?;
 
-        let writer = Writer {
-            stdin,
-            wake: wake.try_clone()?,
-            sink: sink.clone(),
-        };
+        let writer = Writer { stdin, wake: wake.try_clone()?, sink: sink.clone() };
         let writer = thread("write", pid, move || writer.run(&messages))?;
         let reader = Reader::new(master, stderr, wake, Arc::clone(&shared), drain_grace, sink);
         thread("read", pid, move || reader.run(writer))?;
@@ -67,11 +63,7 @@ where
         })?;
         Ok(shared)
     })();
-    let unwatched = if started.is_err() {
-        lock(&slot).take()
-    } else {
-        None
-    };
+    let unwatched = if started.is_err() { lock(&slot).take() } else { None };
     if let Some(mut process) = unwatched {
         // an error means that it is dead already
         process.kill().ok();
@@ -94,13 +86,7 @@ fn wait_for_exit(process: Option<process::Child>, shared: &Shared, alive: UnixSt
     let seen_not_reaped = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
     while let Err(rustix::io::Errno::INTR) = waitid(WaitId::Pid(shared.pid), seen_not_reaped) {}
     let mut exit = lock(&shared.exit);
-    let ended = process.wait().map_or(
-        Exit {
-            code: None,
-            signal: None,
-        },
-        Exit::from,
-    );
+    let ended = process.wait().map_or(Exit { code: None, signal: None }, Exit::from);
     *exit = Some(ended);
     drop(exit);
     shared.exited.notify_all();
@@ -135,17 +121,11 @@ impl<S: Fn(ChildEvent)> Writer<S> {
         let mut broken = None;
         for Message { token, bytes } in messages {
             if broken.is_none() {
-                broken = self
-                    .write_whole(&bytes)
-                    .err()
-                    .map(|error| error.to_string());
+                broken = self.write_whole(&bytes).err().map(|error| error.to_string());
             }
             (self.sink)(match &broken {
                 None => ChildEvent::Written { token },
-                Some(error) => ChildEvent::WriteFailed {
-                    token,
-                    error: error.clone(),
-                },
+                Some(error) => ChildEvent::WriteFailed { token, error: error.clone() },
             });
         }
     }
@@ -164,17 +144,11 @@ impl<S: Fn(ChildEvent)> Writer<S> {
     }
 
     fn wait_for_room(&self) -> io::Result<()> {
-        let mut fds = [
-            PollFd::new(&self.stdin, PollFlags::OUT),
-            PollFd::new(&self.wake, PollFlags::IN),
-        ];
+        let mut fds =
+            [PollFd::new(&self.stdin, PollFlags::OUT), PollFd::new(&self.wake, PollFlags::IN)];
         wait_ready(&mut fds, None);
         // something the child left behind may keep the pipe open and never read it
-        if fds[1].revents().is_empty() {
-            Ok(())
-        } else {
-            Err(ErrorKind::BrokenPipe.into())
-        }
+        if fds[1].revents().is_empty() { Ok(()) } else { Err(ErrorKind::BrokenPipe.into()) }
     }
 }
 
@@ -257,11 +231,7 @@ impl<S: Fn(ChildEvent)> Reader<S> {
     /// death is known and not waited for.
     fn wait(&self, limit: Option<Duration>) -> ((bool, bool), bool) {
         let wanted = |yes: bool| {
-            if yes {
-                PollFlags::IN
-            } else {
-                PollFlags::empty()
-            }
+            if yes { PollFlags::IN } else { PollFlags::empty() }
         };
         let mut fds = Vec::with_capacity(3);
         fds.push(PollFd::new(&self.wake, wanted(limit.is_none())));
@@ -404,17 +374,10 @@ mod tests {
             (vec![Some(&b"ab"[..])], (2, false)),
             (vec![Some(b"ab"), None, None], (2, true)),
             (vec![None, Some(b"ab"), None, None], (2, true)),
-            (
-                vec![None, Some(b"ab"), None, Some(b"c"), None, None],
-                (3, true),
-            ),
+            (vec![None, Some(b"ab"), None, Some(b"c"), None, None], (3, true)),
         ] {
             let mut terminal = Scripted(reads.clone().into());
-            assert_eq!(
-                read_terminal(&mut terminal, &mut [0; 16]),
-                wanted,
-                "{reads:?}"
-            );
+            assert_eq!(read_terminal(&mut terminal, &mut [0; 16]), wanted, "{reads:?}");
         }
     }
 }

@@ -23,11 +23,7 @@ impl Store {
         limit: u32,
     ) -> Result<Vec<AuditLine>, StoreError> {
         // two statements: with "?1 IS NULL OR" the index on the session would not be used
-        let which = if session.is_some() {
-            "t.session = ?1"
-        } else {
-            "?1 IS NULL"
-        };
+        let which = if session.is_some() { "t.session = ?1" } else { "?1 IS NULL" };
         let mut statement = self.connection.prepare_cached(&format!(
             "SELECT t.at, t.session, s.title, t.actor, t.reason, t.verdict
              FROM transitions t JOIN sessions s ON s.id = t.session
@@ -54,9 +50,8 @@ impl Store {
     /// # Errors
     /// See [`StoreError`].
     pub fn fold_transitions(&self) -> Result<Vec<SessionRow>, StoreError> {
-        let mut statement = self
-            .connection
-            .prepare("SELECT session, after FROM transitions ORDER BY id")?;
+        let mut statement =
+            self.connection.prepare("SELECT session, after FROM transitions ORDER BY id")?;
         let mut entries = statement.query([])?;
         let mut folded: BTreeMap<String, Facts> = BTreeMap::new();
         while let Some(entry) = entries.next()? {

@@ -37,23 +37,12 @@ impl Store {
     /// See [`StoreError`]; nothing was written then.
     pub fn commit(&mut self, writes: &[Write], now: Wall) -> Result<Committed, StoreError> {
         // rule: DB-03
-        let transaction = self
-            .connection
-            .transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let transaction =
+            self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         for write in writes {
             match write {
-                Write::Row {
-                    before,
-                    after,
-                    actor,
-                    reason,
-                } => {
-                    let change = Change {
-                        after,
-                        actor: *actor,
-                        reason,
-                        now,
-                    };
+                Write::Row { before, after, actor, reason } => {
+                    let change = Change { after, actor: *actor, reason, now };
                     if !change.write(&transaction, before.as_deref())? {
                         return Ok(Committed::Refused { session: after.id });
                     }
@@ -204,13 +193,7 @@ fn update_row(
     values.push(read.pending.map(|pending| text(pending.as_str())).into());
     values.push(i64::from(read.retry_attempts).into());
     values.push(read.deleted_at.map(|at| at.0).into());
-    values.push(
-        read.turn
-            .as_ref()
-            .map(|turn| whole(turn.number))
-            .transpose()?
-            .into(),
-    );
+    values.push(read.turn.as_ref().map(|turn| whole(turn.number)).transpose()?.into());
     Ok(on.prepare_cached(&sql)?.execute(params_from_iter(values))? == 1)
 }
 
@@ -252,11 +235,7 @@ fn move_message(on: &Connection, id: MessageId, state: MessageState) -> Result<(
 fn upsert_block(on: &Connection, session: SessionId, block: &Block) -> Result<(), StoreError> {
     let body = serde_json::to_value(&block.kind)
         .map_err(|error| StoreError::unreadable("block", error))?;
-    let kind = body
-        .get("kind")
-        .and_then(Value::as_str)
-        .unwrap_or_default()
-        .to_owned();
+    let kind = body.get("kind").and_then(Value::as_str).unwrap_or_default().to_owned();
     let stored = on
         .prepare_cached(
             "INSERT INTO blocks

@@ -72,10 +72,7 @@ pub enum StoreError {
 
 impl StoreError {
     pub(super) fn unreadable(what: &'static str, words: impl ToString) -> Self {
-        StoreError::Unreadable {
-            what,
-            words: words.to_string(),
-        }
+        StoreError::Unreadable { what, words: words.to_string() }
     }
 }
 
@@ -85,10 +82,7 @@ impl From<rusqlite::Error> for StoreError {
             return StoreError::Database(error);
         };
         let words = words.clone().unwrap_or_else(|| failure.to_string());
-        #[expect(
-            clippy::wildcard_enum_match_arm,
-            reason = "the codes are SQLite's and open-ended"
-        )]
+        #[expect(clippy::wildcard_enum_match_arm, reason = "the codes are SQLite's and open-ended")]
         match failure.code {
             ErrorCode::DiskFull => StoreError::Full,
             ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen => {
@@ -104,10 +98,7 @@ impl From<rusqlite::Error> for StoreError {
 
 impl From<io::Error> for StoreError {
     fn from(error: io::Error) -> Self {
-        #[expect(
-            clippy::wildcard_enum_match_arm,
-            reason = "the kinds are std's and open-ended"
-        )]
+        #[expect(clippy::wildcard_enum_match_arm, reason = "the kinds are std's and open-ended")]
         match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreError::Full,
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {

@@ -17,14 +17,8 @@ pub struct Migration {
 
 /// Every migration, oldest first. Append only.
 pub const MIGRATIONS: &[Migration] = &[
-    Migration {
-        version: 255,
-        sql: include_str!("../../../migrations/0255_baseline.sql"),
-    },
-    Migration {
-        version: 256,
-        sql: include_str!("../../../migrations/0256_aborted_response.sql"),
-    },
+    Migration { version: 255, sql: include_str!("../../../migrations/0255_baseline.sql") },
+    Migration { version: 256, sql: include_str!("../../../migrations/0256_aborted_response.sql") },
 ];
 
 /// The newest version this app knows.
@@ -64,10 +58,7 @@ pub fn run(
 ) -> Result<(), StoreError> {
     let known = migrations.last().map_or(0, |last| last.version);
     check(connection, known)?;
-    for migration in migrations
-        .iter()
-        .filter(|migration| migration.version <= up_to)
-    {
+    for migration in migrations.iter().filter(|migration| migration.version <= up_to) {
         apply(connection, migration).map_err(|error| StoreError::Migration {
             to: migration.version,
             source: Box::new(error.into()),

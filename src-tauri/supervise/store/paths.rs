@@ -94,23 +94,13 @@ mod tests {
     #[test]
     fn the_argument_goes_before_the_variable_before_the_users_folder() {
         let choose = |argument: Option<&str>, variable: Option<&str>, users: Option<&str>| {
-            choose(
-                argument.map(Path::new),
-                variable.map(OsString::from),
-                users.map(PathBuf::from),
-            )
+            choose(argument.map(Path::new), variable.map(OsString::from), users.map(PathBuf::from))
         };
         let (a, v, u) = (Some("/a"), Some("/v"), Some("/u"));
         assert_eq!(choose(a, v, u), Ok(PathBuf::from("/a")));
         assert_eq!(choose(None, v, u), Ok(PathBuf::from("/v")));
-        assert_eq!(
-            choose(None, Some(""), u),
-            Ok(PathBuf::from("/u/dev.omniscio.Omniscio"))
-        );
-        assert_eq!(
-            choose(None, None, u),
-            Ok(PathBuf::from("/u/dev.omniscio.Omniscio"))
-        );
+        assert_eq!(choose(None, Some(""), u), Ok(PathBuf::from("/u/dev.omniscio.Omniscio")));
+        assert_eq!(choose(None, None, u), Ok(PathBuf::from("/u/dev.omniscio.Omniscio")));
         assert_eq!(choose(None, None, None), Err(NoDataDir));
     }
 }

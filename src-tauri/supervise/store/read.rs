@@ -96,9 +96,7 @@ impl Store {
     /// See [`StoreError`].
     pub fn response_aborted_session_ids(&self) -> Result<Vec<SessionId>, StoreError> {
         // rule: SC-03, DB-07
-        let mut statement = self
-            .connection
-            .prepare_cached(GET_RESPONSE_ABORTED_SESSION_IDS)?;
+        let mut statement = self.connection.prepare_cached(GET_RESPONSE_ABORTED_SESSION_IDS)?;
         let mut rows = statement.query([])?;
         let mut ids = Vec::new();
         while let Some(found) = rows.next()? {
@@ -112,12 +110,9 @@ impl Store {
     /// # Errors
     /// See [`StoreError`].
     pub fn message_text(&self, id: MessageId) -> Result<Option<String>, StoreError> {
-        let mut statement = self
-            .connection
-            .prepare_cached("SELECT text FROM messages WHERE id = ?1")?;
-        Ok(statement
-            .query_row([id.to_string()], |row| row.get(0))
-            .optional()?)
+        let mut statement =
+            self.connection.prepare_cached("SELECT text FROM messages WHERE id = ?1")?;
+        Ok(statement.query_row([id.to_string()], |row| row.get(0)).optional()?)
     }
 
     /// The newest message that a replay may take for the last operator turn: of a replayable
@@ -184,11 +179,7 @@ impl Store {
         let mut blocks = Vec::new();
         while let Some(found) = rows.next()? {
             let mut block = block(found)?;
-            if let BlockKind::Tool {
-                result: Some(result),
-                ..
-            } = &mut block.kind
-            {
+            if let BlockKind::Tool { result: Some(result), .. } = &mut block.kind {
                 *result = String::new();
             }
             blocks.push(block);
@@ -202,10 +193,7 @@ impl Store {
     /// See [`StoreError`].
     pub fn trusted(&self, real_path: &str) -> Result<Option<bool>, StoreError> {
         let sql = "SELECT trusted FROM trusted_folders WHERE real_path = ?1";
-        Ok(self
-            .connection
-            .query_row(sql, [real_path], |row| row.get(0))
-            .optional()?)
+        Ok(self.connection.query_row(sql, [real_path], |row| row.get(0)).optional()?)
     }
 
     /// Folders used before, newest first.
@@ -232,10 +220,7 @@ impl Store {
         while let Some(found) = rows.next()? {
             let message = message(found)?;
             let queued = queued(&message);
-            match queues
-                .last_mut()
-                .filter(|(session, _)| *session == message.session)
-            {
+            match queues.last_mut().filter(|(session, _)| *session == message.session) {
                 Some((_, queue)) => queue.push(queued),
                 None => queues.push((message.session, vec![queued])),
             }

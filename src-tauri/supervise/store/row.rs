@@ -51,31 +51,20 @@ const COLUMNS: [Column; 17] = [
     column("last_restart_at", "last_restart_at", Form::Integer),
     column("stop_reason", "stop_reason", Form::Text),
     column("deleted_at", "deleted_at", Form::Integer),
-    column(
-        "aborted_response_retry_attempts",
-        "retry_attempts",
-        Form::Integer,
-    ),
+    column("aborted_response_retry_attempts", "retry_attempts", Form::Integer),
     column("aborted_response_retry_day", "retry_day", Form::Day),
 ];
 
 /// The column names, `facts` last, separated by commas.
 pub(super) static NAMES: LazyLock<String> = LazyLock::new(|| {
-    let names: Vec<_> = COLUMNS
-        .iter()
-        .map(|column| column.name)
-        .chain(["facts"])
-        .collect();
+    let names: Vec<_> = COLUMNS.iter().map(|column| column.name).chain(["facts"]).collect();
     names.join(", ")
 });
 
 /// `name = ?1, …` for every column, numbered like the values of [`to_sql`].
 pub(super) static ASSIGNMENTS: LazyLock<String> = LazyLock::new(|| {
     let names = COLUMNS.iter().map(|column| column.name).chain(["facts"]);
-    let pairs: Vec<_> = (1..)
-        .zip(names)
-        .map(|(at, name)| format!("{name} = ?{at}"))
-        .collect();
+    let pairs: Vec<_> = (1..).zip(names).map(|(at, name)| format!("{name} = ?{at}")).collect();
     pairs.join(", ")
 });
 
@@ -116,9 +105,9 @@ fn column_value(column: &Column, fact: Value) -> Result<Sql, StoreError> {
             let day = number.and_then(|day| i32::try_from(day).ok()).map(Day);
             Ok(day.map(Day::to_iso).into())
         }
-        (Form::Text | Form::Integer | Form::Flag | Form::Day, other) => Err(
-            StoreError::unreadable("session", format!("{} is {other}", column.name)),
-        ),
+        (Form::Text | Form::Integer | Form::Flag | Form::Day, other) => {
+            Err(StoreError::unreadable("session", format!("{} is {other}", column.name)))
+        }
     }
 }
 
@@ -146,19 +135,9 @@ pub(super) fn from_sql(row: &rusqlite::Row<'_>) -> Result<Facts, StoreError> {
 
 /// The row that these facts make; missing ones are a new row's.
 pub(super) fn from_facts(found: Facts) -> Result<SessionRow, StoreError> {
-    let blank = SessionRow::new(
-        Uuid(0),
-        String::new(),
-        String::new(),
-        String::new(),
-        Wall(0),
-    );
+    let blank = SessionRow::new(Uuid(0), String::new(), String::new(), String::new(), Wall(0));
     let mut all = facts(&blank)?;
-    let id = found
-        .get("id")
-        .and_then(Value::as_str)
-        .unwrap_or("?")
-        .to_owned();
+    let id = found.get("id").and_then(Value::as_str).unwrap_or("?").to_owned();
     all.extend(found);
     serde_json::from_value(Value::Object(all))
         .map_err(|error| StoreError::unreadable("session", format!("{id}: {error}")))
@@ -167,12 +146,8 @@ pub(super) fn from_facts(found: Facts) -> Result<SessionRow, StoreError> {
 /// The facts that differ, as they were and as they are.
 pub(super) fn difference(before: &Facts, after: &Facts) -> (Facts, Facts) {
     let differing = |from: &Facts, other: &Facts| -> Facts {
-        let pairs = from
-            .iter()
-            .filter(|(name, value)| other.get(*name) != Some(*value));
-        pairs
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect()
+        let pairs = from.iter().filter(|(name, value)| other.get(*name) != Some(*value));
+        pairs.map(|(name, value)| (name.clone(), value.clone())).collect()
     };
     (differing(before, after), differing(after, before))
 }

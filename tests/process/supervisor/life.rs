@@ -19,16 +19,10 @@ fn a_session_is_answered_and_its_conversation_is_kept() {
     let app = ground.start();
     let session = app.create(&ground, HELLO);
     let row = app.until_answered(session);
-    assert_eq!(
-        row.answer_line.as_deref(),
-        Some("Hello there, whoever you are.")
-    );
+    assert_eq!(row.answer_line.as_deref(), Some("Hello there, whoever you are."));
     assert!(row.cli_session_id.is_some() && row.ever_answered);
     app.until("text as it grows", |told| {
-        told.events
-            .iter()
-            .find(|event| matches!(event, Event::Delta { .. }))
-            .map(drop)
+        told.events.iter().find(|event| matches!(event, Event::Delta { .. })).map(drop)
     });
 
     let page = app.handle.page(session, None, 100).unwrap();
@@ -121,19 +115,10 @@ fn quitting_ends_every_process_and_the_next_start_goes_on() {
     let app = ground.start();
     let session = app.create(&ground, "Go. [[fake: fail-first 1 bash 600; say Done.]]");
     app.until_row(session, "tool", |view| !view.row.replay.calls.is_empty());
-    assert!(
-        marked(ground.home.path()).len() >= 2,
-        "the CLI and its tool"
-    );
+    assert!(marked(ground.home.path()).len() >= 2, "the CLI and its tool");
     app.quit();
     assert_eq!(marked(ground.home.path()), Vec::<u32>::new());
-    assert_eq!(
-        app.handle
-            .command(Command::Stop { session })
-            .unwrap_err()
-            .code,
-        IpcCode::Quitting
-    );
+    assert_eq!(app.handle.command(Command::Stop { session }).unwrap_err().code, IpcCode::Quitting);
 
     let app = ground.start();
     app.until_row(session, "answer", |view| {
@@ -151,10 +136,7 @@ fn the_app_that_is_killed() {
         return;
     };
     let app = App::start(config(home.as_ref()));
-    let folder = std::path::Path::new(&home)
-        .join("project")
-        .display()
-        .to_string();
+    let folder = std::path::Path::new(&home).join("project").display().to_string();
     let command = Command::Create {
         folder,
         text: "Go. [[fake: fail-first 1 bash 600; say Done.]]".to_string(),
@@ -180,43 +162,26 @@ fn what_a_killed_app_left_is_ended_by_the_next_start_and_the_turn_comes_back() {
     let ground = Ground::new();
     let home = ground.home.path();
     let mut first = process::Command::new(std::env::current_exe().unwrap())
-        .args([
-            "--exact",
-            "supervisor::life::the_app_that_is_killed",
-            "--nocapture",
-        ])
+        .args(["--exact", "supervisor::life::the_app_that_is_killed", "--nocapture"])
         .env(HOME, home)
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
     let mut said = BufReader::new(first.stdout.take().unwrap()).lines();
-    assert!(
-        said.any(|line| line.unwrap().contains("ready")),
-        "the first app did not get ready"
-    );
+    assert!(said.any(|line| line.unwrap().contains("ready")), "the first app did not get ready");
     let left = marked(home);
     first.kill().unwrap();
     first.wait().unwrap();
 
     let app = ground.start();
     let now = marked(home);
-    assert!(
-        left.iter().all(|pid| !now.contains(pid)),
-        "{left:?} are not gone: {now:?}"
-    );
+    assert!(left.iter().all(|pid| !now.contains(pid)), "{left:?} are not gone: {now:?}");
     let snapshot = app.handle.snapshot().unwrap();
-    let [RowView { row, .. }] = &snapshot.rows[..] else {
-        panic!("{snapshot:?}")
-    };
+    let [RowView { row, .. }] = &snapshot.rows[..] else { panic!("{snapshot:?}") };
     app.until_row(row.id, "answer", |view| {
         view.row.answer_line.as_deref() == Some("Done.") && view.row.turn.is_none()
     });
-    assert_eq!(
-        app.count(row.id, "launch: launch"),
-        2,
-        "{:#?}",
-        app.reasons(row.id)
-    );
+    assert_eq!(app.count(row.id, "launch: launch"), 2, "{:#?}", app.reasons(row.id));
 }
 
 #[test]
@@ -233,8 +198,5 @@ fn without_a_cli_the_row_says_what_to_do() {
     let row = app.until_row(session, "error", |view| view.row.status == Status::Error);
     assert_eq!(row.pending, None::<PendingAction>);
     let words = row.words.unwrap();
-    assert!(
-        words.contains(missing.to_str().unwrap()) && words.contains("Install it"),
-        "{words}"
-    );
+    assert!(words.contains(missing.to_str().unwrap()) && words.contains("Install it"), "{words}");
 }

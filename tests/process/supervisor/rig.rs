@@ -55,10 +55,7 @@ pub(crate) fn config(home: &Path) -> Config {
             args: Vec::new(),
         },
         accounts: Some(vec![account]),
-        login_env: Some(
-            env.map(|(name, value)| (name.to_string(), value.to_string()))
-                .to_vec(),
-        ),
+        login_env: Some(env.map(|(name, value)| (name.to_string(), value.to_string())).to_vec()),
         fake: true,
         ..Config::new(home.join("data"))
     }
@@ -105,8 +102,7 @@ impl Listener for Ears {
         self.0.add(|told| told.events.extend(batch));
     }
     fn notify(&self, _: SessionId, title: &str, body: &str) {
-        self.0
-            .add(|told| told.notices.push(format!("{title}: {body}")));
+        self.0.add(|told| told.notices.push(format!("{title}: {body}")));
     }
     fn badge(&self, count: usize) {
         self.0.add(|told| told.badge = count);
@@ -157,12 +153,7 @@ impl App {
                 drop(told);
                 panic!("no {what} in time; {}", self.story());
             }
-            told = self
-                .heard
-                .more
-                .wait_timeout(told, deadline.left())
-                .unwrap()
-                .0;
+            told = self.heard.more.wait_timeout(told, deadline.left()).unwrap().0;
         }
     }
 
@@ -202,19 +193,12 @@ impl App {
     /// The reasons of the audit log, oldest first.
     pub(crate) fn reasons(&self, session: SessionId) -> Vec<String> {
         let lines = self.handle.audit(Some(session), 500).unwrap();
-        lines
-            .iter()
-            .rev()
-            .map(|line| format!("{}: {}", line.actor, line.reason))
-            .collect()
+        lines.iter().rev().map(|line| format!("{}: {}", line.actor, line.reason)).collect()
     }
 
     /// How often the audit log holds this.
     pub(crate) fn count(&self, session: SessionId, line: &str) -> usize {
-        self.reasons(session)
-            .iter()
-            .filter(|reason| *reason == line)
-            .count()
+        self.reasons(session).iter().filter(|reason| *reason == line).count()
     }
 
     pub(crate) fn quit(&self) {
@@ -249,9 +233,7 @@ pub(crate) fn marked(home: &Path) -> Vec<u32> {
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     let carries = |pid: &u32| {
         let environ = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        environ
-            .split(|byte| *byte == 0)
-            .any(|pair| pair == wanted.as_bytes())
+        environ.split(|byte| *byte == 0).any(|pair| pair == wanted.as_bytes())
     };
     pids.filter(carries).collect()
 }

@@ -13,11 +13,7 @@ const PANIC: &str = "panic";
 
 /// The rules, with one that panics.
 fn with_a_panic(state: &mut State, input: Input, now: Now) -> Step {
-    if let Input::Command {
-        command: Command::Rename { title, .. },
-        ..
-    } = &input
-    {
+    if let Input::Command { command: Command::Rename { title, .. }, .. } = &input {
         assert!(title != PANIC, "a planted panic");
     }
     step(state, input, now)
@@ -34,28 +30,16 @@ fn a_panic_in_a_rule_costs_the_state_and_not_the_app() {
     let running = app.create(&ground, "Go. [[fake: fail-first 1 bash 600; say Done.]]");
     app.until_row(running, "tool", |view| !view.row.replay.calls.is_empty());
 
-    let rename = Command::Rename {
-        session: done,
-        title: PANIC.to_string(),
-    };
-    assert_eq!(
-        app.handle.command(rename).unwrap_err().code,
-        IpcCode::Internal
-    );
+    let rename = Command::Rename { session: done, title: PANIC.to_string() };
+    assert_eq!(app.handle.command(rename).unwrap_err().code, IpcCode::Internal);
 
     // the open turn comes back as after a restart, and the other session is as it was
     app.until_row(running, "answer", |view| {
         view.row.answer_line.as_deref() == Some("Done.") && view.row.turn.is_none()
     });
     let after = app.until_answered(done);
-    assert_eq!(
-        (after.title, after.answer_line),
-        (before.title, before.answer_line)
-    );
-    let rename = Command::Rename {
-        session: done,
-        title: "calm".to_string(),
-    };
+    assert_eq!((after.title, after.answer_line), (before.title, before.answer_line));
+    let rename = Command::Rename { session: done, title: "calm".to_string() };
     app.handle.command(rename).unwrap();
     app.until_row(done, "title", |view| view.row.title == "calm");
 }
@@ -78,18 +62,13 @@ fn a_store_that_cannot_be_written_holds_acts_up_and_drops_none() {
             })
         });
         assert!(words.contains("locked"), "{words}");
-        let refused = app.handle.command(Command::Stop {
-            session: Default::default(),
-        });
+        let refused = app.handle.command(Command::Stop { session: Default::default() });
         assert_eq!(refused.unwrap_err().code, IpcCode::Store);
         other.execute_batch("COMMIT").unwrap();
         creating.join().unwrap()
     });
     app.until("the end of the trouble", |told| {
-        told.events
-            .iter()
-            .find(|event| **event == Event::StoreTrouble(None))
-            .map(drop)
+        told.events.iter().find(|event| **event == Event::StoreTrouble(None)).map(drop)
     });
     assert_eq!(app.handle.store_trouble(), None);
     app.until_answered(session);
@@ -104,23 +83,12 @@ fn a_row_that_somebody_else_changed_is_taken_over_and_nothing_is_done() {
     app.until_answered(session);
     let other = Connection::open(database_path(&ground.home.path().join("data"))).unwrap();
     let changed = other
-        .execute(
-            "UPDATE sessions SET title = 'theirs' WHERE id = ?1",
-            [session.to_string()],
-        )
+        .execute("UPDATE sessions SET title = 'theirs' WHERE id = ?1", [session.to_string()])
         .unwrap();
     assert_eq!(changed, 1);
-    app.handle
-        .command(Command::Rename {
-            session,
-            title: "ours".to_string(),
-        })
-        .ok();
+    app.handle.command(Command::Rename { session, title: "ours".to_string() }).ok();
     app.until_row(session, "title", |view| view.row.title != "Say hello.");
-    let rename = Command::Rename {
-        session,
-        title: "mine".to_string(),
-    };
+    let rename = Command::Rename { session, title: "mine".to_string() };
     app.handle.command(rename).unwrap();
     app.until_row(session, "title", |view| view.row.title == "mine");
 }

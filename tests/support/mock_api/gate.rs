@@ -27,11 +27,7 @@ impl Gate {
 
     /// How many answers have come to the gate, also those that passed.
     pub fn arrivals(&self) -> usize {
-        self.0
-            .0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .arrivals
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner).arrivals
     }
 
     /// Waits until at least one answer has come to the gate.

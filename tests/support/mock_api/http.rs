@@ -27,12 +27,7 @@ pub(super) fn read_request(reader: &mut BufReader<&TcpStream>) -> io::Result<Opt
     };
     let (method, path) = (method.to_owned(), path.to_owned());
     let headers = read_headers(reader)?;
-    let value = |name: &str| {
-        headers
-            .iter()
-            .find(|(key, _)| key == name)
-            .map(|(_, v)| v.as_str())
-    };
+    let value = |name: &str| headers.iter().find(|(key, _)| key == name).map(|(_, v)| v.as_str());
     if value("expect").is_some_and(|v| v.eq_ignore_ascii_case("100-continue")) {
         let mut stream = *reader.get_ref();
         stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?;
@@ -41,17 +36,9 @@ pub(super) fn read_request(reader: &mut BufReader<&TcpStream>) -> io::Result<Opt
         read_chunks(reader)?
     } else {
         let length = value("content-length").map_or(Ok(0), str::parse::<usize>);
-        read_exactly(
-            reader,
-            length.map_err(|_| invalid("content-length is no number"))?,
-        )?
+        read_exactly(reader, length.map_err(|_| invalid("content-length is no number"))?)?
     };
-    Ok(Some(RawRequest {
-        method,
-        path,
-        headers,
-        body,
-    }))
+    Ok(Some(RawRequest { method, path, headers, body }))
 }
 
 fn read_headers(reader: &mut BufReader<&TcpStream>) -> io::Result<Vec<(String, String)>> {
@@ -146,8 +133,7 @@ impl Responder<'_> {
     /// One server-sent event, as one chunk.
     pub(super) fn event(&mut self, name: &str, data: &serde_json::Value) -> io::Result<()> {
         let text = format!("event: {name}\ndata: {data}\n\n");
-        self.0
-            .write_all(format!("{:x}\r\n{text}\r\n", text.len()).as_bytes())
+        self.0.write_all(format!("{:x}\r\n{text}\r\n", text.len()).as_bytes())
     }
 
     /// The end of a chunked body.
@@ -162,16 +148,10 @@ impl Responder<'_> {
     }
 
     /// Makes the coming close a reset.
-    #[expect(
-        unsafe_code,
-        reason = "SO_LINGER has no stable safe call in the standard library"
-    )]
+    #[expect(unsafe_code, reason = "SO_LINGER has no stable safe call in the standard library")]
     pub(super) fn reset_on_close(&self) -> io::Result<()> {
         use std::os::fd::AsRawFd;
-        let linger = libc::linger {
-            l_onoff: 1,
-            l_linger: 0,
-        };
+        let linger = libc::linger { l_onoff: 1, l_linger: 0 };
         let size = size_of::<libc::linger>() as libc::socklen_t;
         // SAFETY: the descriptor is open (borrowed), and the option's value lives for the whole call
         let done = unsafe {
@@ -183,11 +163,7 @@ impl Responder<'_> {
                 size,
             )
         };
-        if done == 0 {
-            Ok(())
-        } else {
-            Err(io::Error::last_os_error())
-        }
+        if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
     /// Whether the client has closed its side; it sends nothing while it waits for an answer.

@@ -62,17 +62,11 @@ impl MockApi {
     pub fn start() -> Self {
         let listener =
             TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("the loopback interface is up");
-        let address = listener
-            .local_addr()
-            .expect("a bound socket has an address");
+        let address = listener.local_addr().expect("a bound socket has an address");
         let shared = Arc::new(Shared::default());
         let for_acceptor = Arc::clone(&shared);
         let acceptor = thread::spawn(move || accept(&listener, &for_acceptor));
-        Self {
-            shared,
-            address,
-            acceptor: Some(acceptor),
-        }
+        Self { shared, address, acceptor: Some(acceptor) }
     }
 
     /// For `ANTHROPIC_BASE_URL`.
@@ -119,10 +113,7 @@ impl MockApi {
         let deadline = Instant::now() + timeout;
         let mut log = lock(&self.shared.log);
         loop {
-            let seen = log
-                .iter()
-                .filter(|request| request.kind == Kind::Main)
-                .count();
+            let seen = log.iter().filter(|request| request.kind == Kind::Main).count();
             if seen >= count {
                 break;
             }
@@ -160,10 +151,7 @@ impl Drop for MockApi {
         // wakes the acceptor, which then sees the flag; if it is gone already there is nobody to wake
         TcpStream::connect(self.address).ok();
         let mut broken = self.acceptor.take().and_then(|thread| thread.join().err());
-        for stream in lock(&self.shared.open)
-            .drain(..)
-            .filter_map(|open| open.upgrade())
-        {
+        for stream in lock(&self.shared.open).drain(..).filter_map(|open| open.upgrade()) {
             stream.shutdown(Shutdown::Both).ok();
         }
         let handlers: Vec<_> = lock(&self.shared.handlers).drain(..).collect();
@@ -221,10 +209,7 @@ impl Shared {
             let n = scripts.side_asked;
             scripts.side_asked += 1;
             let summary = || Reply::new().text("<summary>A summary by the mock.</summary>");
-            return scripts
-                .side
-                .as_mut()
-                .map_or_else(summary, |script| script(request, n));
+            return scripts.side.as_mut().map_or_else(summary, |script| script(request, n));
         };
         if let Some(reply) = scripts.queue.pop_front() {
             return reply;

@@ -80,11 +80,7 @@ impl Reply {
     pub fn new() -> Self {
         Self {
             blocks: Vec::new(),
-            usage: Usage {
-                input: 1200,
-                cache_read: 0,
-                cache_creation: 0,
-            },
+            usage: Usage { input: 1200, cache_read: 0, cache_creation: 0 },
             stop_reason: None,
             pause: Duration::ZERO,
             headers: Vec::new(),
@@ -109,20 +105,13 @@ impl Reply {
 
     /// Adds a tool call; it gets an id of its own each time the reply is sent. The stop reason becomes `tool_use`.
     pub fn tool_use(mut self, name: &str, input: Value) -> Self {
-        self.blocks.push(Block::ToolUse {
-            name: name.to_owned(),
-            input,
-        });
+        self.blocks.push(Block::ToolUse { name: name.to_owned(), input });
         self
     }
 
     /// Token figures of the message.
     pub fn usage(mut self, input: u64, cache_read: u64, cache_creation: u64) -> Self {
-        self.usage = Usage {
-            input,
-            cache_read,
-            cache_creation,
-        };
+        self.usage = Usage { input, cache_read, cache_creation };
         self
     }
 
@@ -146,11 +135,7 @@ impl Reply {
 
     /// An API error instead of a message. `x-should-retry: false` by [`Reply::header`] forbids retries.
     pub fn error(mut self, status: u16, kind: &str, message: &str) -> Self {
-        self.error = Some(HttpError {
-            status,
-            kind: kind.to_owned(),
-            message: message.to_owned(),
-        });
+        self.error = Some(HttpError { status, kind: kind.to_owned(), message: message.to_owned() });
         self
     }
 
@@ -184,13 +169,7 @@ impl Reply {
 
     /// Writes an SSE `error` event after `deltas` deltas and ends the stream.
     pub fn sse_error_after(self, deltas: usize, kind: &str, message: &str) -> Self {
-        self.at(
-            deltas,
-            Event::SseError {
-                kind: kind.to_owned(),
-                message: message.to_owned(),
-            },
-        )
+        self.at(deltas, Event::SseError { kind: kind.to_owned(), message: message.to_owned() })
     }
 
     /// Waits for `gate` after everything added so far has been sent, before the last block is closed.
@@ -216,10 +195,7 @@ impl Reply {
     }
 
     pub(super) fn stop_reason_sent(&self) -> &str {
-        let calls = self
-            .blocks
-            .iter()
-            .any(|b| matches!(b, Block::ToolUse { .. }));
+        let calls = self.blocks.iter().any(|b| matches!(b, Block::ToolUse { .. }));
         let usual = if calls { "tool_use" } else { "end_turn" };
         self.stop_reason.as_deref().unwrap_or(usual)
     }
@@ -246,9 +222,7 @@ impl Block {
             Self::ToolUse { input, .. } => {
                 // a cut may fall inside the JSON: that is what a torn call looks like
                 let json = input.to_string();
-                let middle = (0..=json.len() / 2)
-                    .rev()
-                    .find(|i| json.is_char_boundary(*i));
+                let middle = (0..=json.len() / 2).rev().find(|i| json.is_char_boundary(*i));
                 let (first, second) = json.split_at(middle.unwrap_or(0));
                 vec![first.to_owned(), second.to_owned()]
             }

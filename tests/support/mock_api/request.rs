@@ -105,9 +105,7 @@ impl Request {
     /// Ids of all tool calls in the history, oldest first.
     pub fn tool_use_ids(&self) -> Vec<String> {
         let calls = self.blocks("assistant").filter(|b| b["type"] == "tool_use");
-        calls
-            .filter_map(|b| b["id"].as_str().map(String::from))
-            .collect()
+        calls.filter_map(|b| b["id"].as_str().map(String::from)).collect()
     }
 
     /// All tool results in the history, oldest first.
@@ -140,9 +138,7 @@ impl Request {
     }
 
     fn offers_tools(&self) -> bool {
-        self.body["tools"]
-            .as_array()
-            .is_some_and(|tools| !tools.is_empty())
+        self.body["tools"].as_array().is_some_and(|tools| !tools.is_empty())
     }
 
     fn asks_for_summary(&self) -> bool {
@@ -158,7 +154,5 @@ fn texts(content: &Value) -> Vec<String> {
     }
     let blocks = content.as_array().map_or(&[][..], Vec::as_slice);
     let text_blocks = blocks.iter().filter(|b| b["type"] == "text");
-    text_blocks
-        .filter_map(|b| b["text"].as_str().map(String::from))
-        .collect()
+    text_blocks.filter_map(|b| b["text"].as_str().map(String::from)).collect()
 }

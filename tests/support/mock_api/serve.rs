@@ -49,17 +49,8 @@ pub(super) fn play(
         out.json(&request.method, error.status, &headers, &body)?;
         return Ok(After::Keep);
     }
-    let play = Play {
-        shared,
-        reply,
-        model: &request.body["model"],
-        id,
-    };
-    if request.stream() {
-        play.stream(&headers, out)
-    } else {
-        play.plain(&headers, out)
-    }
+    let play = Play { shared, reply, model: &request.body["model"], id };
+    if request.stream() { play.stream(&headers, out) } else { play.plain(&headers, out) }
 }
 
 /// The error envelope of the API.
@@ -81,10 +72,7 @@ impl Play<'_> {
             return Ok(hang(self.shared, out));
         }
         let message = self.message(&[], Value::Null, 1);
-        out.event(
-            "message_start",
-            &json!({"type": "message_start", "message": message}),
-        )?;
+        out.event("message_start", &json!({"type": "message_start", "message": message}))?;
         let mut sent = 0;
         if let Some(after) = self.happen(|n| n == 0, out)? {
             return Ok(after);
@@ -131,25 +119,12 @@ impl Play<'_> {
 
     /// The answer to `stream: false`: a server that never finishes its message has nothing to send.
     fn plain(&self, headers: &[(String, String)], out: &mut Responder<'_>) -> io::Result<After> {
-        let blocks: Vec<Value> = self
-            .reply
-            .blocks
-            .iter()
-            .enumerate()
-            .map(|(i, b)| self.whole(i, b))
-            .collect();
-        let body = self.message(
-            &blocks,
-            json!(self.reply.stop_reason_sent()),
-            self.reply.deltas() + 1,
-        );
+        let blocks: Vec<Value> =
+            self.reply.blocks.iter().enumerate().map(|(i, b)| self.whole(i, b)).collect();
+        let body =
+            self.message(&blocks, json!(self.reply.stop_reason_sent()), self.reply.deltas() + 1);
         if self.reply.after_headers {
-            out.head(
-                200,
-                "application/json",
-                Some(body.to_string().len()),
-                headers,
-            )?;
+            out.head(200, "application/json", Some(body.to_string().len()), headers)?;
             return Ok(hang(self.shared, out));
         }
         for (_, event) in &self.reply.events {

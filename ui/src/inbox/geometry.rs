@@ -22,24 +22,12 @@ pub struct Heights {
 
 impl Heights {
     /// In a window with list and panel.
-    pub const WIDE: Heights = Heights {
-        header: 28.0,
-        full: 44.0,
-        slim: 28.0,
-    };
+    pub const WIDE: Heights = Heights { header: 28.0, full: 44.0, slim: 28.0 };
     /// In a window with one pane.
-    pub const NARROW: Heights = Heights {
-        header: 28.0,
-        full: 50.0,
-        slim: 34.0,
-    };
+    pub const NARROW: Heights = Heights { header: 28.0, full: 50.0, slim: 34.0 };
 
     fn row(self, section: Section) -> f64 {
-        if section.needs_person() {
-            self.full
-        } else {
-            self.slim
-        }
+        if section.needs_person() { self.full } else { self.slim }
     }
 }
 
@@ -78,11 +66,7 @@ pub fn band(layout: &Layout, folded: &[Section], heights: Heights, of: Section) 
     let mut top = 0.0;
     for (section, rows) in layout {
         top += heights.header;
-        let rows = if folded.contains(section) {
-            0
-        } else {
-            rows.len()
-        };
+        let rows = if folded.contains(section) { 0 } else { rows.len() };
         let row = heights.row(*section);
         if *section == of {
             return Some(Band { top, row, rows });
@@ -112,10 +96,7 @@ mod tests {
 
     fn layout(needs: u128, running: u128) -> Layout {
         let rows = |from: u128, count: u128| (from..from + count).map(Uuid).collect::<Vec<_>>();
-        vec![
-            (Section::NeedsYou, rows(0, needs)),
-            (Section::Running, rows(10_000, running)),
-        ]
+        vec![(Section::NeedsYou, rows(0, needs)), (Section::Running, rows(10_000, running))]
     }
 
     #[test]

@@ -60,10 +60,7 @@ impl Inbox {
             cursor: RwSignal::new(None),
             busy: RwSignal::new(false),
             // generous until the page has been measured
-            viewport: RwSignal::new(Viewport {
-                top: 0.0,
-                height: 1_200.0,
-            }),
+            viewport: RwSignal::new(Viewport { top: 0.0, height: 1_200.0 }),
             opening: StoredValue::new(None),
         };
         let wanted = Memo::new(move |_| inbox.wanted());
@@ -98,15 +95,10 @@ impl Inbox {
         if !self.query.with(String::is_empty) {
             return false;
         }
-        let by_hand = self
-            .folds
-            .with(|folds| folds.iter().rfind(|(s, _)| *s == section).copied());
+        let by_hand = self.folds.with(|folds| folds.iter().rfind(|(s, _)| *s == section).copied());
         let rows = || {
             self.shown.with(|shown| {
-                shown
-                    .iter()
-                    .find(|(s, _)| *s == section)
-                    .map_or(0, |(_, rows)| rows.len())
+                shown.iter().find(|(s, _)| *s == section).map_or(0, |(_, rows)| rows.len())
             })
         };
         match by_hand {
@@ -127,9 +119,7 @@ impl Inbox {
     pub fn fold_here(self, folded: bool) {
         let here = self.cursor.get_untracked();
         let section = self.shown.with_untracked(|shown| {
-            let own = shown
-                .iter()
-                .find(|(_, rows)| here.is_some_and(|here| rows.contains(&here)));
+            let own = shown.iter().find(|(_, rows)| here.is_some_and(|here| rows.contains(&here)));
             own.map(|(section, _)| *section)
         });
         if let Some(section) = section {
@@ -139,24 +129,19 @@ impl Inbox {
 
     /// The sections that are folded, tracked.
     fn folded(self) -> Vec<Section> {
-        Section::LISTED
-            .into_iter()
-            .filter(|section| self.is_folded(*section))
-            .collect()
+        Section::LISTED.into_iter().filter(|section| self.is_folded(*section)).collect()
     }
 
     /// The rows that are drawn, from top to bottom.
     fn rows(self) -> Vec<SessionId> {
         let folded = untrack(|| self.folded());
-        self.shown
-            .with_untracked(|shown| order::visible(shown, &folded))
+        self.shown.with_untracked(|shown| order::visible(shown, &folded))
     }
 
     /// Where the rows of a section stand, tracked.
     fn band(self, section: Section) -> Option<Band> {
         let folded = self.folded();
-        self.shown
-            .with(|shown| geometry::band(shown, &folded, heights(), section))
+        self.shown.with(|shown| geometry::band(shown, &folded, heights(), section))
     }
 
     /// Where a row stands in a layout: its upper edge and its height.
@@ -173,9 +158,7 @@ impl Inbox {
     /// Goes to the next or previous session that waits for a person, and opens it.
     pub fn next_waiting(self, back: bool) {
         let from = self.cursor.get_untracked();
-        let next = self
-            .shown
-            .with_untracked(|shown| order::next_waiting(shown, from, back));
+        let next = self.shown.with_untracked(|shown| order::next_waiting(shown, from, back));
         if let Some(next) = next {
             self.cursor.set(Some(next));
             still::reveal(self, next);
@@ -192,9 +175,7 @@ impl Inbox {
 
     /// Archives a session and goes to its neighbour.
     pub fn archive(self, session: SessionId) {
-        let next = self
-            .shown
-            .with_untracked(|shown| order::neighbour(shown, session));
+        let next = self.shown.with_untracked(|shown| order::neighbour(shown, session));
         crate::actions::archive(self.store, session, next);
     }
 
@@ -229,17 +210,9 @@ pub fn row_id(session: SessionId) -> String {
 
 /// Whether the window shows one pane at a time.
 pub fn is_narrow() -> bool {
-    window()
-        .inner_width()
-        .ok()
-        .and_then(|width| width.as_f64())
-        .is_some_and(|width| width < 720.0)
+    window().inner_width().ok().and_then(|width| width.as_f64()).is_some_and(|width| width < 720.0)
 }
 
 fn heights() -> Heights {
-    if is_narrow() {
-        Heights::NARROW
-    } else {
-        Heights::WIDE
-    }
+    if is_narrow() { Heights::NARROW } else { Heights::WIDE }
 }

@@ -25,20 +25,15 @@ pub struct Place {
 pub fn layout(places: impl Iterator<Item = Place>) -> Layout {
     let mut places: Vec<Place> = places.collect();
     places.sort_by_key(|place| {
-        let at = if place.section.needs_person() {
-            place.status_changed_at
-        } else {
-            place.created_at
-        };
+        let at =
+            if place.section.needs_person() { place.status_changed_at } else { place.created_at };
         (at, place.session)
     });
     let rows = |section| {
         let own = places.iter().filter(move |place| place.section == section);
         own.map(|place| place.session).collect::<Vec<_>>()
     };
-    let sections = Section::LISTED
-        .into_iter()
-        .map(|section| (section, rows(section)));
+    let sections = Section::LISTED.into_iter().map(|section| (section, rows(section)));
     sections.filter(|(_, rows)| !rows.is_empty()).collect()
 }
 
@@ -55,24 +50,16 @@ pub fn held(shown: &Layout, wanted: &Layout) -> Layout {
         };
         let mut rows = of(shown);
         rows.retain(|session| is_in(wanted, session));
-        rows.extend(
-            of(wanted)
-                .into_iter()
-                .filter(|session| !is_in(shown, session)),
-        );
+        rows.extend(of(wanted).into_iter().filter(|session| !is_in(shown, session)));
         rows
     };
-    let sections = Section::LISTED
-        .into_iter()
-        .map(|section| (section, rows(section)));
+    let sections = Section::LISTED.into_iter().map(|section| (section, rows(section)));
     sections.filter(|(_, rows)| !rows.is_empty()).collect()
 }
 
 /// All rows of the sections that are not folded, from top to bottom.
 pub fn visible(layout: &Layout, folded: &[Section]) -> Vec<SessionId> {
-    let open = layout
-        .iter()
-        .filter(|(section, _)| !folded.contains(section));
+    let open = layout.iter().filter(|(section, _)| !folded.contains(section));
     open.flat_map(|(_, rows)| rows.iter().copied()).collect()
 }
 
@@ -158,10 +145,7 @@ mod tests {
 
     #[test]
     fn under_a_hand_rows_stay_newcomers_append_and_the_gone_leave() {
-        let shown = vec![
-            (Section::NeedsYou, ids(&[1, 2])),
-            (Section::Running, ids(&[3, 4])),
-        ];
+        let shown = vec![(Section::NeedsYou, ids(&[1, 2])), (Section::Running, ids(&[3, 4]))];
         let wanted = vec![
             (Section::Interrupted, ids(&[9])),
             (Section::NeedsYou, ids(&[3, 2])),

@@ -19,68 +19,62 @@ pub fn Row(
     #[prop(into)] size: Signal<usize>,
 ) -> impl IntoView {
     let (store, inbox) = (use_store(), use_inbox());
-    store.entry(session).map(
-        |Entry {
-             view: facts,
-             attention,
-         }| {
-            let facts = RwSignal::from(facts);
-            let attention = Memo::from(attention);
-            let seen = Signal::derive(move || attention.get());
-            let selected = move || store.open.get() == Some(session);
-            let unread = move || facts.with(|view| view.row.unread);
-            let time = Memo::new(move |_| {
-                let pulse = store.clock.pulse();
-                seen.get().since.map(|since| age(since, pulse))
-            });
-            let phrase = Memo::new(move |_| {
-                facts.with(|view| spoken(view, &seen.get(), store.clock.pulse()))
-            });
-            let full = section.needs_person();
-            view! {
-                <div
-                    id=row_id(session)
-                    role="option"
-                    class="row"
-                    class:full=full
-                    class:slim=!full
-                    class:unread=unread
-                    class:ghost=move || seen.get().section != section
-                    data-testid="row"
-                    data-session=session.to_string()
-                    data-section=move || seen.get().section.title()
-                    data-state=move || seen.get().state.as_str()
-                    data-cursor=move || (inbox.cursor.get() == Some(session)).then_some("true")
-                    aria-selected=move || selected().to_string()
-                    aria-posinset=move || position.get().to_string()
-                    aria-setsize=move || size.get().to_string()
-                    aria-label=phrase
-                    title=move || seen.get().row_tooltip
-                >
-                    <StateShape of=Signal::derive(move || Some(seen.get())) />
-                    {if full {
-                        view! {
-                            <FullText facts=facts.into() seen=seen time=time.into() />
-                        }
-                        .into_any()
-                    } else {
-                        view! {
-                            <SlimText
-                                facts=facts.into()
-                                seen=seen
-                                time=time.into()
-                                section=section
-                            />
-                        }
-                        .into_any()
-                    }}
-                    <span class="archive" aria-hidden="true" title="Archive" data-act="archive">
-                        <crate::icons::Symbol icon=crate::icons::Icon::Archive />
-                    </span>
-                </div>
-            }
-        },
-    )
+    store.entry(session).map(|Entry { view: facts, attention }| {
+        let facts = RwSignal::from(facts);
+        let attention = Memo::from(attention);
+        let seen = Signal::derive(move || attention.get());
+        let selected = move || store.open.get() == Some(session);
+        let unread = move || facts.with(|view| view.row.unread);
+        let time = Memo::new(move |_| {
+            let pulse = store.clock.pulse();
+            seen.get().since.map(|since| age(since, pulse))
+        });
+        let phrase =
+            Memo::new(move |_| facts.with(|view| spoken(view, &seen.get(), store.clock.pulse())));
+        let full = section.needs_person();
+        view! {
+            <div
+                id=row_id(session)
+                role="option"
+                class="row"
+                class:full=full
+                class:slim=!full
+                class:unread=unread
+                class:ghost=move || seen.get().section != section
+                data-testid="row"
+                data-session=session.to_string()
+                data-section=move || seen.get().section.title()
+                data-state=move || seen.get().state.as_str()
+                data-cursor=move || (inbox.cursor.get() == Some(session)).then_some("true")
+                aria-selected=move || selected().to_string()
+                aria-posinset=move || position.get().to_string()
+                aria-setsize=move || size.get().to_string()
+                aria-label=phrase
+                title=move || seen.get().row_tooltip
+            >
+                <StateShape of=Signal::derive(move || Some(seen.get())) />
+                {if full {
+                    view! {
+                        <FullText facts=facts.into() seen=seen time=time.into() />
+                    }
+                    .into_any()
+                } else {
+                    view! {
+                        <SlimText
+                            facts=facts.into()
+                            seen=seen
+                            time=time.into()
+                            section=section
+                        />
+                    }
+                    .into_any()
+                }}
+                <span class="archive" aria-hidden="true" title="Archive" data-act="archive">
+                    <crate::icons::Symbol icon=crate::icons::Icon::Archive />
+                </span>
+            </div>
+        }
+    })
 }
 
 #[component]
@@ -134,12 +128,7 @@ fn SlimText(
 
 #[component]
 fn Reason(seen: Signal<Attention>) -> impl IntoView {
-    move || {
-        seen.get()
-            .reason
-            .words()
-            .map(|words| view! { <span class="reason">{words}</span> })
-    }
+    move || seen.get().reason.words().map(|words| view! { <span class="reason">{words}</span> })
 }
 
 /// At most one tag: a nearly full context first, then queued messages.
@@ -165,9 +154,7 @@ fn tag(view: &RowView) -> Option<(String, &'static str)> {
 /// How full the model's context is, in whole per cent rounded down; `None` when unknown.
 pub fn context_percent(view: &RowView) -> Option<u64> {
     let (used, window) = (view.live.context_tokens?, view.live.context_window?);
-    used.checked_mul(100)?
-        .checked_div(window)
-        .map(|percent| percent.min(100))
+    used.checked_mul(100)?.checked_div(window).map(|percent| percent.min(100))
 }
 
 /// What a row says: title, label, reason, project, age, then unread, queued and the key.
@@ -205,23 +192,12 @@ mod tests {
     #[test]
     fn a_row_is_spoken_in_the_order_of_the_design() {
         let title = "Fix token refresh race".into();
-        let mut row = SessionRow::new(
-            Uuid(1),
-            "/src/billing-api".into(),
-            title,
-            "a".into(),
-            Wall(0),
-        );
+        let mut row =
+            SessionRow::new(Uuid(1), "/src/billing-api".into(), title, "a".into(), Wall(0));
         (row.status, row.pending) = (Status::Error, Some(PendingAction::RecoveryFailed));
         row.unread = true;
-        let mut view = RowView {
-            row,
-            live: LiveView::default(),
-        };
-        let now = Now {
-            wall: Wall(10_800_000),
-            ..Now::default()
-        };
+        let mut view = RowView { row, live: LiveView::default() };
+        let now = Now { wall: Wall(10_800_000), ..Now::default() };
         let seen = attention(&view, &Policy::default(), &Limits::default(), now);
         assert_eq!(
             spoken(&view, &seen, now.wall),

@@ -20,14 +20,9 @@ pub fn matches(query: &str, view: &RowView, attention: &Attention) -> bool {
         }
         let reason = attention.reason.words().unwrap_or_default();
         let answer = view.row.answer_line.as_deref().unwrap_or_default();
-        [
-            view.row.title.as_str(),
-            project(&view.row.folder),
-            &reason,
-            answer,
-        ]
-        .iter()
-        .any(|text| text.to_lowercase().contains(word))
+        [view.row.title.as_str(), project(&view.row.folder), &reason, answer]
+            .iter()
+            .any(|text| text.to_lowercase().contains(word))
     })
 }
 
@@ -51,35 +46,16 @@ mod tests {
     #[test]
     fn words_and_prefixes_all_have_to_match() {
         let folder = "/home/me/src/billing-api/".to_string();
-        let mut row = SessionRow::new(
-            Uuid(1),
-            folder,
-            "Fix the race".into(),
-            "default".into(),
-            Wall(0),
-        );
+        let mut row =
+            SessionRow::new(Uuid(1), folder, "Fix the race".into(), "default".into(), Wall(0));
         row.status = Status::Stalled;
         row.model = Some("opus".into());
-        let view = RowView {
-            row,
-            live: LiveView::default(),
-        };
-        let seen = attention(
-            &view,
-            &Policy::default(),
-            &Limits::default(),
-            Now::default(),
-        );
+        let view = RowView { row, live: LiveView::default() };
+        let seen = attention(&view, &Policy::default(), &Limits::default(), Now::default());
         let found = |query: &str| matches(query, &view, &seen);
-        for yes in [
-            "",
-            "race",
-            "RACE fix",
-            "billing",
-            "in:bill is:stalled",
-            "model:opus",
-            "continues",
-        ] {
+        for yes in
+            ["", "race", "RACE fix", "billing", "in:bill is:stalled", "model:opus", "continues"]
+        {
             assert!(found(yes), "{yes}");
         }
         for no in ["raze", "race zebra", "in:me", "is:question", "model:haiku"] {

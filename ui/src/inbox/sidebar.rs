@@ -95,10 +95,7 @@ fn List() -> impl IntoView {
         pressed.set_value(row_of(&event));
     };
     let on_click = move |event: ev::MouseEvent| {
-        let row = pressed
-            .try_update_value(Option::take)
-            .flatten()
-            .or_else(|| row_of(&event));
+        let row = pressed.try_update_value(Option::take).flatten().or_else(|| row_of(&event));
         match row {
             Some(session) if target_act(&event).as_deref() == Some("archive") => {
                 inbox.archive(session);
@@ -175,8 +172,7 @@ fn SectionRows(section: Section) -> impl IntoView {
         None => Vec::new(),
     });
     let pad = move |of: fn(Band, Range<usize>) -> f64| {
-        band.get()
-            .map(|(band, mounted)| format!("{}px", of(band, mounted)))
+        band.get().map(|(band, mounted)| format!("{}px", of(band, mounted)))
     };
     view! {
         <div
@@ -271,9 +267,7 @@ mod pointing {
     use web_sys::Event;
 
     pub(super) fn row_of(event: &Event) -> Option<SessionId> {
-        let row = crate::dom::target(event)?
-            .closest("[data-session]")
-            .ok()??;
+        let row = crate::dom::target(event)?.closest("[data-session]").ok()??;
         row.get_attribute("data-session")?.parse().ok()
     }
 

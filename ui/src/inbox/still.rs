@@ -31,9 +31,7 @@ pub(super) fn keep(inbox: Inbox, wanted: Memo<Layout>) {
         if !inbox.busy.get() {
             return flush();
         }
-        let held = inbox
-            .shown
-            .with_untracked(|shown| order::held(shown, &wanted));
+        let held = inbox.shown.with_untracked(|shown| order::held(shown, &wanted));
         let moves_wait = held != wanted;
         show(inbox, held);
         waiting.update_value(|timer| {
@@ -69,9 +67,7 @@ pub(super) fn look(inbox: Inbox) {
 
 /// Scrolls a row into view, no further than needed.
 pub(super) fn reveal(inbox: Inbox, session: SessionId) {
-    let place = inbox
-        .shown
-        .with_untracked(|shown| inbox.place(shown, session));
+    let place = inbox.shown.with_untracked(|shown| inbox.place(shown, session));
     if let (Some((top, height)), Some(list)) = (place, list_element()) {
         let view = inbox.viewport.get_untracked();
         // the sticky header covers the top
@@ -108,9 +104,7 @@ fn anchor(inbox: Inbox) -> Option<(SessionId, f64)> {
     let list = list_element()?;
     let view = inbox.viewport.get_untracked();
     let place = |session: SessionId| {
-        let (top, height) = inbox
-            .shown
-            .with_untracked(|shown| inbox.place(shown, session))?;
+        let (top, height) = inbox.shown.with_untracked(|shown| inbox.place(shown, session))?;
         (top + height > view.top && top < view.top + view.height).then_some((session, top))
     };
     let hovered = list.query_selector(".row:hover").ok().flatten();

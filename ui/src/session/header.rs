@@ -50,12 +50,7 @@ pub fn Header(session: SessionId) -> impl IntoView {
 #[component]
 fn Title(session: SessionId, renaming: RwSignal<bool>) -> impl IntoView {
     let store = use_store();
-    let title = move || {
-        store
-            .view(session)
-            .map(|view| view.row.title)
-            .unwrap_or_default()
-    };
+    let title = move || store.view(session).map(|view| view.row.title).unwrap_or_default();
     let field = NodeRef::<leptos::html::Input>::new();
     Effect::new(move |_| {
         if let (true, Some(field)) = (renaming.get(), field.get()) {
@@ -64,9 +59,7 @@ fn Title(session: SessionId, renaming: RwSignal<bool>) -> impl IntoView {
         }
     });
     let keep = move || {
-        let text = field
-            .get_untracked()
-            .map(|field| field.value().trim().to_owned());
+        let text = field.get_untracked().map(|field| field.value().trim().to_owned());
         renaming.set(false);
         if let Some(title) = text.filter(|text| !text.is_empty()) {
             actions::give(store, Command::Rename { session, title });
@@ -116,11 +109,7 @@ fn Meta(session: SessionId) -> impl IntoView {
     let part = move |of: fn(&RowView) -> Option<String>| move || view.get().as_ref().and_then(of);
     let folder = move || {
         let view = view.get()?;
-        Some(
-            store
-                .facts
-                .with(|facts| short_path(&view.row.folder, facts.home.as_deref())),
-        )
+        Some(store.facts.with(|facts| short_path(&view.row.folder, facts.home.as_deref())))
     };
     let time = move || {
         let open = seen.get().is_some_and(|seen| seen.turn_open);
@@ -153,10 +142,7 @@ fn Meta(session: SessionId) -> impl IntoView {
 
 #[component]
 fn Part(text: Signal<Option<String>>, class: &'static str) -> impl IntoView {
-    move || {
-        text.get()
-            .map(|text| view! { <span class=format!("meta-part {class}")>{text}</span> })
-    }
+    move || text.get().map(|text| view! { <span class=format!("meta-part {class}")>{text}</span> })
 }
 
 /// How full the model's context is; left out until it is known.
@@ -209,12 +195,7 @@ fn More(session: SessionId, renaming: RwSignal<bool>) -> impl IntoView {
     let copy_id = move |_| {
         open.set(false);
         // the promise's outcome is the clipboard's own affair
-        drop(
-            window()
-                .navigator()
-                .clipboard()
-                .write_text(&session.to_string()),
-        );
+        drop(window().navigator().clipboard().write_text(&session.to_string()));
     };
     let delete = move |_| {
         if sure.get_untracked() {
@@ -274,9 +255,8 @@ fn More(session: SessionId, renaming: RwSignal<bool>) -> impl IntoView {
 fn model_name(view: &RowView) -> Option<String> {
     let name = view.live.model.as_deref().or(view.row.model.as_deref())?;
     let family = ["Opus", "Sonnet", "Haiku"];
-    let known = family
-        .into_iter()
-        .find(|family| name.to_lowercase().contains(&family.to_lowercase()));
+    let known =
+        family.into_iter().find(|family| name.to_lowercase().contains(&family.to_lowercase()));
     Some(known.unwrap_or(name).to_owned())
 }
 
@@ -288,9 +268,7 @@ fn cost(view: &RowView) -> Option<String> {
 
 /// A path with `~` for the home folder.
 fn short_path(path: &str, home: Option<&str>) -> String {
-    let home = home
-        .map(|home| home.trim_end_matches('/'))
-        .filter(|home| !home.is_empty());
+    let home = home.map(|home| home.trim_end_matches('/')).filter(|home| !home.is_empty());
     match home.and_then(|home| path.strip_prefix(home)) {
         Some("") => "~".to_owned(),
         Some(rest) if rest.starts_with('/') => format!("~{rest}"),
@@ -317,17 +295,11 @@ mod tests {
         assert_eq!(short_path("/srv", Some("/")), "/srv");
 
         let row = SessionRow::new(Uuid(1), "/p".into(), "t".into(), "a".into(), Wall(0));
-        let mut view = RowView {
-            row,
-            live: LiveView::default(),
-        };
+        let mut view = RowView { row, live: LiveView::default() };
         assert_eq!((model_name(&view), cost(&view)), (None, None));
         view.row.model = Some("opus".into());
         view.row.cost_microdollars = 3_189_999;
-        assert_eq!(
-            (model_name(&view), cost(&view)),
-            (Some("Opus".into()), Some("$3.18".into()))
-        );
+        assert_eq!((model_name(&view), cost(&view)), (Some("Opus".into()), Some("$3.18".into())));
         view.live.model = Some("claude-sonnet-4-5".into());
         assert_eq!(model_name(&view).as_deref(), Some("Sonnet"));
         view.live.model = Some("glm-9".into());

@@ -27,9 +27,7 @@ fn FolderBanner(session: SessionId) -> impl IntoView {
     // rule: UI-18
     let store = use_store();
     let folder = Memo::new(move |_| {
-        let view = store
-            .view(session)
-            .filter(|view| view.live.folder_missing)?;
+        let view = store.view(session).filter(|view| view.live.folder_missing)?;
         Some(view.row.folder)
     });
     move || {
@@ -82,9 +80,7 @@ fn PillButton(session: SessionId) -> impl IntoView {
     let tip = move || seen.get().and_then(|seen| seen.pill_tooltip);
     let busy = move || {
         store.pressed.get() == Some(session)
-            || store
-                .view(session)
-                .is_some_and(|view| view.live.restart_under_way)
+            || store.view(session).is_some_and(|view| view.live.restart_under_way)
     };
     view! {
         <span class="pill-place">
