@@ -152,6 +152,14 @@ impl State {
             }
             Source::ResponseAborted | Source::ConversationGone => {
                 self.promote(cx, id, StopReason::NothingToReplay);
+                let begun = self
+                    .sessions
+                    .get(&id)
+                    .is_some_and(|session| session.row.status == Status::Starting);
+                if begun {
+                    // the old child was stopped for a restart that cannot be
+                    self.launch_failed(cx, id, "There is nothing to send again.");
+                }
             }
         }
     }

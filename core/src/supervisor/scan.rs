@@ -61,7 +61,12 @@ impl State {
         }
     }
 
-    fn scan_facts(&self, now: Mono, id: SessionId, folder_present: Option<bool>) -> Option<ScanFacts> {
+    fn scan_facts(
+        &self,
+        now: Mono,
+        id: SessionId,
+        folder_present: Option<bool>,
+    ) -> Option<ScanFacts> {
         let session = self.sessions.get(&id)?;
         let replayable = session.row.replay.message.is_some() || session.row.turn_count > 0;
         Some(ScanFacts {

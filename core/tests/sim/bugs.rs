@@ -54,7 +54,16 @@ impl Bug {
                 continue;
             };
             let (id, attempts) = (after.id, (before.retry_attempts, before.retry_day));
-            let finished = reason == "finished" && after.delivered && after.pending.is_none();
+            // the queue may go on in the same step: then the turn is not the last one
+            let last = step.writes[at..].iter().all(|write| match write {
+                Write::Row { after, .. } => after.id != id || after.status == Status::NeedsYou,
+                Write::Message(_)
+                | Write::MessageState { .. }
+                | Write::Block { .. }
+                | Write::Settings(_) => true,
+            });
+            let finished =
+                reason == "finished" && after.delivered && after.pending.is_none() && last;
             let stamp = after.pending == Some(PendingAction::ResponseAborted);
             match bug {
                 Bug::NoReset if reason == "message written" && attempts.0 > 0 => {
@@ -63,6 +72,7 @@ impl Bug {
                 Bug::DeliveredStamped if finished => rewrite(step, at, id, |row| {
                     row.pending = Some(PendingAction::ResponseAborted);
                     row.delivered = false;
+                    row.replay.answered = false;
                 }),
                 Bug::StampGated if stamp && !policy.aborted_response_recovery() => {
                     rewrite(step, at, id, |row| row.pending = None);

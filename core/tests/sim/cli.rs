@@ -234,9 +234,9 @@ impl Child {
             Conversation::Fork { from, id, at } => {
                 let mut kept = files.get(&from).cloned().unwrap_or_default();
                 if let Some(at) = at {
-                    let last = kept.iter().position(
-                        |entry| matches!(entry, Entry::Assistant(uuid) if *uuid == at),
-                    );
+                    let last = kept
+                        .iter()
+                        .position(|entry| matches!(entry, Entry::Assistant(uuid) if *uuid == at));
                     let gone = !files.contains_key(&from);
                     match last {
                         Some(last) => kept.truncate(last + 1),

@@ -40,7 +40,7 @@ impl Faults {
             writes: dice.weighted(&[(3, 2), (1, 30)]),
             person_ms: dice.weighted(&[(3, 90 * SECOND), (3, 10 * MINUTE), (1, 2 * HOUR)]),
             machine_ms: dice.weighted(&[(2, 20 * MINUTE), (2, 2 * HOUR), (1, 12 * HOUR)]),
-            hand: dice.weighted(&[(4, 0), (1, 100)]),
+            hand: dice.weighted(&[(3, 0), (2, 500)]),
         }
     }
 

@@ -23,7 +23,8 @@ impl World {
             Blow::FolderVanishes => {
                 let folders = ["/home/a/project", "/home/a/other"];
                 let folder = self.dice.pick(&folders).unwrap_or_default().to_string();
-                let back = self.dice.weighted(&[(3, 90 * SECOND), (3, 12 * MINUTE), (1, 90 * MINUTE)]);
+                let back =
+                    self.dice.weighted(&[(3, 90 * SECOND), (3, 12 * MINUTE), (1, 90 * MINUTE)]);
                 self.gone_folders.insert(folder.clone());
                 self.after(back, Event::FolderBack(folder));
             }
@@ -116,9 +117,11 @@ impl World {
     }
 
     fn stamp_finished(&mut self) {
-        let finished = self.store.rows.values_mut().find(|row| {
-            (row.status, row.pending) == (Status::NeedsYou, None) && row.delivered
-        });
+        let finished = self
+            .store
+            .rows
+            .values_mut()
+            .find(|row| (row.status, row.pending) == (Status::NeedsYou, None) && row.delivered);
         if let Some(row) = finished {
             row.pending = Some(PendingAction::ResponseAborted);
             let row = row.clone();

@@ -192,11 +192,7 @@ impl Writer<'_> {
 
     fn tool(&mut self) {
         let message = self.message();
-        let tool = self.dice.weighted(&[
-            (12, "Bash"),
-            (2, "AskUserQuestion"),
-            (1, "ExitPlanMode"),
-        ]);
+        let tool = self.dice.weighted(&[(12, "Bash"), (2, "AskUserQuestion"), (1, "ExitPlanMode")]);
         let uuid = self.dice.uuid();
         let call = format!("call-{}", self.dice.raw() % 1_000_000_007);
         let command = format!("make {call}");
@@ -301,7 +297,11 @@ impl Writer<'_> {
             }
             Trouble::BadRequest => self.fail("invalid_request", Some(400), &none),
             Trouble::Full => {
-                self.fail("invalid_request", Some(400), &json!({"terminal_reason": "prompt_too_long"}));
+                self.fail(
+                    "invalid_request",
+                    Some(400),
+                    &json!({"terminal_reason": "prompt_too_long"}),
+                );
             }
             Trouble::Paused => {
                 let message = self.message();

@@ -110,7 +110,9 @@ impl World {
         }
         let (what, message) = match line.text {
             LineText::Of(message) => (What::Message(message), Some(message)),
-            LineText::HandoverThen { message, .. } => (What::Handover(Some(message)), Some(message)),
+            LineText::HandoverThen { message, .. } => {
+                (What::Handover(Some(message)), Some(message))
+            }
             LineText::Own(text) if text.starts_with("Your reply") => (What::Own, None),
             LineText::Own(_) => (What::Handover(None), None),
         };
@@ -362,7 +364,9 @@ impl World {
                 let history = cli_session.and_then(|id| self.files.get(&id));
                 let holds = |uuid: &Uuid| {
                     history.is_some_and(|history| {
-                        history.iter().any(|entry| matches!(entry, Entry::User(id, _) if id == uuid))
+                        history
+                            .iter()
+                            .any(|entry| matches!(entry, Entry::User(id, _) if id == uuid))
                     })
                 };
                 Answer::Transcript {
@@ -374,9 +378,10 @@ impl World {
                 }
             }
             Question::Stamped => {
-                let stamped = self.store.listed().filter(|row| {
-                    row.pending == Some(PendingAction::ResponseAborted)
-                });
+                let stamped = self
+                    .store
+                    .listed()
+                    .filter(|row| row.pending == Some(PendingAction::ResponseAborted));
                 Answer::Stamped { ids: stamped.map(|row| row.id).collect() }
             }
             Question::Handover { session } => {

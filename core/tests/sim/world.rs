@@ -17,8 +17,8 @@ use omniscio_core::ipc::AccountView;
 use omniscio_core::settings::{KillSwitches, Policy};
 use omniscio_core::supervisor::{Act, Boot, Input, LaunchId, State, Step, step};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::rc::Rc;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
 
 /// How many inputs are kept to be printed.
 const TRACE: usize = 60;
@@ -208,7 +208,8 @@ impl World {
     /// Nobody does anything for so long: what was to happen happens later.
     pub(crate) fn sleep_through(&mut self, millis: u64) {
         let events = std::mem::take(&mut self.events);
-        self.events = events.into_iter().map(|((at, n), event)| ((at + millis, n), event)).collect();
+        self.events =
+            events.into_iter().map(|((at, n), event)| ((at + millis, n), event)).collect();
         for child in self.children.values_mut() {
             child.pipe_at += millis;
         }
@@ -238,7 +239,8 @@ impl World {
 
     /// What is printed when an invariant does not hold.
     pub(crate) fn story(&self, broken: &Broken) -> String {
-        let mut text = format!("seed {}: {} does not hold: {}\n", self.seed, broken.name, broken.text);
+        let mut text =
+            format!("seed {}: {} does not hold: {}\n", self.seed, broken.name, broken.text);
         for (at, what) in &self.trace {
             let what = match what {
                 Told::Text(text) => text.clone(),
@@ -253,7 +255,9 @@ impl World {
     fn happen(&mut self, run: u64, event: Event) {
         match event {
             Event::Input(input) if run == self.run => self.feed(*input),
-            Event::Answer { questions, input } if run == self.run && questions == self.questions => {
+            Event::Answer { questions, input }
+                if run == self.run && questions == self.questions =>
+            {
                 self.feed(*input);
             }
             Event::Input(_) | Event::Answer { .. } => {}
@@ -361,14 +365,14 @@ impl World {
         }
         let facts = (&self.store, &self.clock);
         self.oracle.committed((&input, current), &step.writes, facts, &mut self.report);
-        self.finish(step, death);
+        self.finish(step, death, tampered.is_empty());
         for session in tampered {
             let row = self.store.rows.get(&session).cloned().map(Box::new);
             self.feed(Input::CommitRefused { row, session });
         }
     }
 
-    fn finish(&mut self, step: Step, death: Option<Death>) {
+    fn finish(&mut self, step: Step, death: Option<Death>, look: bool) {
         if death == Some(Death::BeforeActs) {
             self.report.hit("app crash before the acts");
             self.die_sometime();
@@ -382,7 +386,7 @@ impl World {
             self.die_sometime();
             return;
         }
-        if let Some(state) = &self.state {
+        if let Some(state) = self.state.as_ref().filter(|_| look) {
             self.oracle.after(state, &self.store, &self.clock, &mut self.report);
         }
     }

@@ -18,7 +18,8 @@ impl Oracle {
         if lowered && by_person {
             self.book(after.id).charged = None;
         }
-        let refunded = change.reason == "folder missing" && after.retry_attempts < before.retry_attempts;
+        let refunded =
+            change.reason == "folder missing" && after.retry_attempts < before.retry_attempts;
         if refunded && let Some((_, count)) = &mut self.book(after.id).charged {
             *count -= 1;
         } else if count(before) != count(after) && !lowered {
@@ -27,8 +28,8 @@ impl Oracle {
                 self.inv_11_charged(change, now.day, report);
             }
         }
-        let promoted = after.pending == Some(PendingAction::RecoveryFailed)
-            && before.pending != after.pending;
+        let promoted =
+            after.pending == Some(PendingAction::RecoveryFailed) && before.pending != after.pending;
         if promoted {
             let stop = after.stop_reason.map_or("", StopReason::as_str);
             let by_scan = change.actor == Actor::AbortedScan;
@@ -67,7 +68,8 @@ impl Oracle {
     /// INV-11, from its other side: nobody is given up before the budget is used.
     fn inv_11_promoted(&mut self, change: &Change<'_>, today: Day) {
         let id = change.after.id;
-        let used = self.book(id).charged.map_or(0, |(day, count)| if today <= day { count } else { 0 });
+        let used =
+            self.book(id).charged.map_or(0, |(day, count)| if today <= day { count } else { 0 });
         if used < 2 {
             self.fail("INV-11", format!("{id} is given up after {used} replays of its budget"));
         }

@@ -14,7 +14,9 @@ impl Oracle {
         use Status as S;
         let allowed: &[Status] = match row.pending {
             None => return,
-            Some(P::Question | P::PlanApproval | P::PermissionRequest) => &[S::Running, S::NeedsYou],
+            Some(P::Question | P::PlanApproval | P::PermissionRequest) => {
+                &[S::Running, S::NeedsYou]
+            }
             Some(P::AuthRequired | P::ApiError | P::ResponseAborted) => &[S::NeedsYou, S::Error],
             Some(P::Stopped) => &[S::NeedsYou, S::Paused],
             Some(P::AppRestartSuspended) => &[S::Paused],
@@ -163,7 +165,8 @@ impl Oracle {
         if change.reason == "a turn began by itself" {
             self.began_by_itself(after.id);
         }
-        let clears_card = before.pending.is_some_and(PendingAction::is_card) && after.pending.is_none();
+        let clears_card =
+            before.pending.is_some_and(PendingAction::is_card) && after.pending.is_none();
         if change.reason == "answered" && clears_card {
             report.hit("card answered");
         }

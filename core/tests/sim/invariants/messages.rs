@@ -49,6 +49,7 @@ impl Oracle {
             LineText::Own(_) => "replay d: hand-over",
         };
         report.hit(plan);
+        self.book(id).replayed = true;
     }
 
     /// INV-05: an automatic line is written by a restart, once, and never in between.
@@ -100,7 +101,10 @@ impl Oracle {
         };
         let stored = store.messages.get(&message);
         if stored.is_none_or(|stored| stored.state != MessageState::Sent) {
-            self.fail("INV-44", format!("message {message} is written before it is stored as sent"));
+            self.fail(
+                "INV-44",
+                format!("message {message} is written before it is stored as sent"),
+            );
         }
         if !self.written.insert(message) {
             self.fail("A-10", format!("message {message} is written twice by the queue"));
@@ -109,14 +113,18 @@ impl Oracle {
 
     /// An operator's message is stored as sent: it begins a turn, a budget and a replay memory of its
     /// own, but for the CLI's own commands.
-    pub(super) fn sent(&mut self, message: MessageId, store: &Store) {
+    pub(super) fn sent(&mut self, message: MessageId, store: &Store, report: &mut Report) {
         let Some(stored) = store.messages.get(&message) else { return };
         let local = stored.text.starts_with('/');
         let book = self.book(stored.session);
         book.local = local;
+        if book.held.remove(&message) {
+            report.hit("queue held, then sent");
+        }
         if local {
             return;
         }
+        book.replayed = false;
         book.delivered = false;
         book.charged = None;
         book.message = Some(message);
@@ -148,7 +156,9 @@ impl Oracle {
                 | PartialKind::MessageStop
                 | PartialKind::Other => {}
             },
-            StreamEvent::ControlRequest { body: ControlAsk::CanUseTool { tool_use, .. }, .. } => {
+            StreamEvent::ControlRequest {
+                body: ControlAsk::CanUseTool { tool_use, .. }, ..
+            } => {
                 set_started(book, tool_use, false);
             }
             _ => {}
@@ -161,20 +171,29 @@ impl Oracle {
     }
 
     /// A `result` is read and stored.
-    pub(super) fn answered(&mut self, id: SessionId, event: &StreamEvent) {
+    pub(super) fn answered(&mut self, id: SessionId, event: &StreamEvent, report: &mut Report) {
         let StreamEvent::Result(result) = event else { return };
         let good = !result.is_error
             && !result.text.trim().is_empty()
             && result.local_command.is_none()
             && result.stop_reason.is_none();
         if good {
-            self.book(id).delivered = true;
+            let book = self.book(id);
+            book.delivered = true;
+            if std::mem::take(&mut book.replayed) {
+                report.hit("answer delivered after a replay");
+                if std::mem::take(&mut book.surfaced) {
+                    report.hit("answer after the cap");
+                }
+            }
         }
     }
 
-    /// A turn that the CLI began by itself: nothing delivered stands behind it.
+    /// A turn that the CLI began by itself: nothing delivered stands behind it, and the agent has gone
+    /// on after whatever was said before.
     pub(crate) fn began_by_itself(&mut self, id: SessionId) {
         let book = self.book(id);
+        book.message = None;
         book.delivered = false;
         book.calls.clear();
     }
@@ -186,6 +205,9 @@ impl Oracle {
             queue.iter().map(|queued| queued.id).collect()
         };
         let (known, stored) = (ids(&view.live.queue), ids(&store.queue(id)));
+        if view.row.in_shape() {
+            self.book(id).held.clone_from(&stored);
+        }
         if known != stored {
             let text = format!("{id}: the app knows {known:?} waiting, the store {stored:?}");
             self.fail("A-10", text);
@@ -197,8 +219,8 @@ impl Oracle {
         let last = self.book(row.id).message;
         let Some(message) = last.and_then(|id| store.messages.get(&id)) else { return };
         let open = message.state == MessageState::Sent;
-        let says_nothing = (row.status, row.pending) == (Status::NeedsYou, None)
-            && row.words.is_none();
+        let says_nothing =
+            (row.status, row.pending) == (Status::NeedsYou, None) && row.words.is_none();
         if open && says_nothing {
             self.fail("A-10", format!("message {} of {} is lost", message.id, row.id));
         }

@@ -67,6 +67,10 @@ struct Book {
     shape_since: Option<u64>,
     unseen_since: Option<u64>,
     surfaced: bool,
+    /// The turn that runs is a replay.
+    replayed: bool,
+    /// What waited while the row was cut off.
+    held: BTreeSet<MessageId>,
 }
 
 pub(crate) struct Oracle {
@@ -146,7 +150,13 @@ impl Oracle {
     }
 
     /// Before an input goes in.
-    pub(crate) fn before(&mut self, input: &Input, state: &State, clock: &Clock, report: &mut Report) {
+    pub(crate) fn before(
+        &mut self,
+        input: &Input,
+        state: &State,
+        clock: &Clock,
+        report: &mut Report,
+    ) {
         self.touched.clear();
         self.closed.clear();
         self.retrying = None;
@@ -192,7 +202,7 @@ impl Oracle {
         {
             self.heard(*session, event);
             if concludes(writes, *session) {
-                self.answered(*session, event);
+                self.answered(*session, event, report);
             }
         }
         for write in writes {
@@ -209,7 +219,7 @@ impl Oracle {
                     self.changed(&change, clock, report);
                 }
                 Write::Settings(settings) => self.policy.settings = settings.clone(),
-                Write::MessageState { id, state: MessageState::Sent } => self.sent(*id, store),
+                Write::MessageState { id, state: MessageState::Sent } => self.sent(*id, store, report),
                 Write::Message(_) | Write::MessageState { .. } | Write::Block { .. } => {}
             }
         }
@@ -251,7 +261,13 @@ impl Oracle {
     }
 
     /// After a step: the rows it touched, and what holds for all of them together.
-    pub(crate) fn after(&mut self, state: &State, store: &Store, clock: &Clock, report: &mut Report) {
+    pub(crate) fn after(
+        &mut self,
+        state: &State,
+        store: &Store,
+        clock: &Clock,
+        report: &mut Report,
+    ) {
         let touched = std::mem::take(&mut self.touched);
         for id in &touched {
             self.row(*id, state, store, clock, report);

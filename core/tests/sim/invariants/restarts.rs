@@ -285,7 +285,9 @@ impl Oracle {
     /// The wall clock was set.
     pub(crate) fn stepped(&mut self, before: Now, after: Now, state: Option<&State>, at: u64) {
         self.stepped_at = at;
-        if after.wall < before.wall && let Some(state) = state {
+        if after.wall < before.wall
+            && let Some(state) = state
+        {
             self.inv_36(before, after, state);
         }
     }

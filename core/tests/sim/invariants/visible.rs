@@ -35,6 +35,11 @@ impl Oracle {
             book.shape_since = Some(kept.unwrap_or(at));
             book.surfaced = false;
         }
+        // the person began anew, or the recovery ended somewhere else
+        let on_its_way = matches!(change.after.status, Status::Starting | Status::Running);
+        if !is && (!on_its_way || matches!(actor, Actor::User | Actor::RetryButton)) {
+            book.shape_since = None;
+        }
         if was && !is {
             book.unseen_since = None;
             let replayed = actor == Actor::AbortedScan && change.after.status == Status::Starting;
