@@ -69,6 +69,8 @@ pub struct Limits {
     pub line_max_bytes: usize,
     /// stderr lines kept for each session.
     pub chatter_lines_max: usize,
+    /// Tool calls of one message that are remembered for its replay.
+    pub calls_max: usize,
     /// Messages that may wait in a session's queue.
     pub queue_max: usize,
     /// One message may be this long, in bytes.
@@ -107,6 +109,7 @@ impl Default for Limits {
             final_text_max_bytes: 64 * 1024,
             line_max_bytes: 16 * 1024 * 1024,
             chatter_lines_max: 50,
+            calls_max: 64,
             queue_max: 100,
             message_max_bytes: 8 * 1024 * 1024,
         }
@@ -149,6 +152,7 @@ impl Limits {
             (self.hide_max_ms > self.scan_interval_ms, "hide cap > scan interval"),
             (self.daily_attempt_cap >= 1, "at least one attempt a day"),
             (self.handshake_tries >= 1, "at least one start"),
+            (self.calls_max >= 1, "at least one remembered call"),
         ];
         relations.iter().find(|(holds, _)| !holds).map(|(_, name)| *name)
     }

@@ -44,6 +44,7 @@ pub enum CallState {
 
 /// What the replay of the last operator message needs to know, across restarts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ReplayMemory {
     /// The operator message of the turn; `None` for a turn that started by itself.
     pub message: Option<MessageId>,
@@ -57,9 +58,29 @@ pub struct ReplayMemory {
     pub carries_unanswered: bool,
     /// A `result` has named the message.
     pub answered: bool,
+    /// The person stopped its turn, or put the session away: nothing sends it again by itself.
+    pub stopped: bool,
 }
 
 impl ReplayMemory {
+    /// Whether the message still waits for its answer and nobody took it back.
+    pub fn is_open(&self) -> bool {
+        self.message.is_some() && !self.answered && !self.stopped
+    }
+
+    /// Remembers a call of the running try. At most `max` are kept: the oldest finished one goes first,
+    /// and one always stays, for it decides how the message is replayed.
+    pub fn add_call(&mut self, call: ToolCall, max: usize) {
+        if self.calls.iter().any(|known| known.id == call.id) {
+            return;
+        }
+        if self.calls.len() >= max {
+            let finished = self.calls.iter().position(|known| known.state == CallState::Finished);
+            self.calls.remove(finished.unwrap_or(0));
+        }
+        self.calls.push(call);
+    }
+
     /// Whether any tool call of any try counts as started.
     pub fn tool_started(&self) -> bool {
         self.calls.iter().any(|call| match call.state {

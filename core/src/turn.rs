@@ -189,6 +189,12 @@ impl TurnFacts {
                 }
             },
             StreamEvent::ThinkingTokens => self.real_output = true,
+            StreamEvent::ToolProgress { .. } => {
+                if self.phase == MessagePhase::Abandoned {
+                    // the tool of the abandoned message does run
+                    self.phase = MessagePhase::Ended;
+                }
+            }
             StreamEvent::KeepAlive
             | StreamEvent::Chatter(_)
             | StreamEvent::ControlResponse { .. }
@@ -196,7 +202,6 @@ impl TurnFacts {
             StreamEvent::Init(_)
             | StreamEvent::SessionState(_)
             | StreamEvent::Lifecycle { .. }
-            | StreamEvent::ToolProgress { .. }
             | StreamEvent::Task(_)
             | StreamEvent::BackgroundTasks(_)
             | StreamEvent::ModelFallback { .. }
@@ -220,6 +225,8 @@ impl TurnFacts {
         self.retry = None;
         match &partial.kind {
             PartialKind::MessageStart { context_tokens } => {
+                // the next message follows every result: what is still open was abandoned
+                self.tools.clear();
                 self.phase = MessagePhase::BetweenBlocks;
                 self.context_tokens = Some(*context_tokens);
                 self.rate_limit = None;

@@ -18,6 +18,8 @@ pub enum CrashVerdict {
         /// The debounce of its last restart.
         not_before: Option<Wall>,
     },
+    /// Its last answer stands and nothing else was under way: it waits for the person again.
+    Settle,
     /// There is nothing to resume: `paused`, `app_restart_suspended`.
     Suspend,
 }
@@ -41,7 +43,11 @@ pub fn decide(row: &SessionRow, queued: bool, limits: &Limits, now: Now) -> Cras
     if row.pending.is_some_and(|pending| pending.is_card()) && row.card.is_some() {
         return CrashVerdict::KeepCard;
     }
-    let replayable = row.replay.message.is_some() || row.turn.is_some();
+    // rule: INV-20
+    if row.delivered && !row.replay.is_open() && !queued {
+        return CrashVerdict::Settle;
+    }
+    let replayable = row.replay.is_open() || row.turn.is_some();
     if !row.intent_running || !(replayable || queued) {
         return CrashVerdict::Suspend;
     }
@@ -90,6 +96,12 @@ mod tests {
         empty.replay.message = None;
         assert_eq!(decide(&empty, false, &limits, now()), CrashVerdict::Suspend);
         assert!(matches!(decide(&empty, true, &limits, now()), CrashVerdict::Resume { .. }));
+        let mut stopped = row(Status::Running);
+        stopped.replay.stopped = true;
+        assert_eq!(decide(&stopped, false, &limits, now()), CrashVerdict::Suspend);
+        let mut answered = row(Status::Running);
+        (answered.replay.answered, answered.delivered) = (true, true);
+        assert_eq!(decide(&answered, false, &limits, now()), CrashVerdict::Settle);
         let mut deleted = row(Status::Running);
         deleted.deleted_at = Some(Wall(5));
         assert_eq!(decide(&deleted, false, &limits, now()), CrashVerdict::LeaveAlone);

@@ -72,8 +72,8 @@ pub fn replay_plan(row: &SessionRow, found: &TranscriptFacts, minted: Minted) ->
     // rule: A-04, RP-02, RP-03
     let memory = &row.replay;
     // rule: INV-20
-    // a message that was answered is not sent again, whoever asks for it
-    if row.delivered || memory.answered {
+    // a message that was answered or taken back is not sent again, whoever asks for it
+    if row.delivered || memory.answered || memory.stopped {
         return ReplayPlan::Nothing;
     }
     let started = memory.tool_started();
@@ -105,10 +105,12 @@ pub fn replay_plan(row: &SessionRow, found: &TranscriptFacts, minted: Minted) ->
     let Some(message) = memory.message else {
         return ReplayPlan::Continue { conversation: fork(None), uuid: minted.uuid };
     };
-    if started {
+    let in_transcript = found.present.iter().any(|uuid| memory.sent_as.contains(uuid));
+    // the started call is of an earlier message that this one took over: it was never sent itself
+    let never_sent = memory.carries_unanswered && memory.continued_as.is_empty() && !in_transcript;
+    if started && !never_sent {
         return ReplayPlan::Continue { conversation: fork(None), uuid: minted.uuid };
     }
-    let in_transcript = found.present.iter().any(|uuid| memory.sent_as.contains(uuid));
     if !in_transcript {
         return ReplayPlan::SendAgain {
             conversation: Conversation::Resume { id: resume },
@@ -302,6 +304,8 @@ mod tests {
         let mut row = row();
         row.replay.answered = true;
         assert_eq!(replay_plan(&row, &there(&[M]), MINTED), ReplayPlan::Nothing);
+        (row.replay.answered, row.replay.stopped) = (false, true);
+        assert_eq!(replay_plan(&row, &there(&[M]), MINTED), ReplayPlan::Nothing);
         row.replay = crate::session::ReplayMemory::default();
         row.delivered = true;
         assert_eq!(replay_plan(&row, &there(&[M]), MINTED), ReplayPlan::Nothing);
@@ -312,6 +316,9 @@ mod tests {
         let mut row = row();
         row.replay.carries_unanswered = true;
         assert!(matches!(replay_plan(&row, &there(&[M]), MINTED), ReplayPlan::Continue { .. }));
+        // it never arrived: the started tool is the earlier message's, this one is still to be sent
+        row.replay.calls = vec![call(CallState::Finished)];
+        assert!(matches!(replay_plan(&row, &there(&[]), MINTED), ReplayPlan::SendAgain { .. }));
     }
 
     #[test]

@@ -48,6 +48,10 @@ pub(super) struct Asked {
 }
 
 impl State {
+    pub(super) fn queue_is_empty(&self, id: SessionId) -> bool {
+        self.sessions.get(&id).is_none_or(|session| session.live.queue.is_empty())
+    }
+
     pub(super) fn ask(
         &mut self,
         cx: &mut Cx,
@@ -158,7 +162,7 @@ impl State {
                     | Answer::Handover { .. }
                     | Answer::Failed { .. } => None,
                 };
-                self.turn_end_answered(cx, session, exists);
+                self.turn_end_answered(cx, session, Some(ask), exists);
             }
             AskFor::Folder { session } => {
                 let present = match answer {
@@ -217,7 +221,7 @@ impl State {
 
     fn launch_answered(&mut self, cx: &mut Cx, id: SessionId, purpose: LaunchFor, answer: &Answer) {
         let Some((folder_present, found)) = Self::facts_of(answer) else {
-            self.launch_failed(cx, id, "The project folder could not be looked at in time.");
+            self.look_failed(cx, id, purpose);
             return;
         };
         self.folder_seen(cx, id, folder_present);
@@ -226,6 +230,7 @@ impl State {
             return;
         }
         match purpose {
+            LaunchFor::Queue if self.queue_is_empty(id) => self.nothing_to_send(cx, id),
             LaunchFor::Queue => {
                 let minted = self.mint();
                 let Some(session) = self.sessions.get(&id) else {

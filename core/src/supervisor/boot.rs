@@ -49,7 +49,7 @@ impl State {
         }
     }
 
-    fn recover(&mut self, cx: &mut Cx, id: SessionId) {
+    pub(super) fn recover(&mut self, cx: &mut Cx, id: SessionId) {
         let Some(session) = self.sessions.get(&id) else {
             return;
         };
@@ -87,6 +87,13 @@ impl State {
                 if let Some(session) = self.session(id) {
                     session.live.resume_due = Some(due);
                 }
+            }
+            CrashVerdict::Settle => {
+                let to = (Status::NeedsYou, None);
+                self.enter(cx, id, Actor::CrashRecovery, "the answer stands", to, |row| {
+                    row.turn = None;
+                    row.child = None;
+                });
             }
             CrashVerdict::Suspend => {
                 let to = (Status::Paused, Some(PendingAction::AppRestartSuspended));

@@ -121,6 +121,7 @@ impl State {
         request: &str,
         reply: &CardReply,
     ) -> Result<Reply, IpcError> {
+        self.known(id)?;
         let Some(session) = self.session(id) else {
             return Err(no_card());
         };

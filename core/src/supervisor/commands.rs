@@ -109,7 +109,7 @@ impl State {
         }
     }
 
-    fn known(&self, id: SessionId) -> Result<&SessionRow, IpcError> {
+    pub(super) fn known(&self, id: SessionId) -> Result<&SessionRow, IpcError> {
         let session = self.sessions.get(&id).ok_or_else(not_found)?;
         if session.row.deleted_at.is_some() { Err(not_found()) } else { Ok(&session.row) }
     }
@@ -246,7 +246,8 @@ impl State {
             ));
         }
         let launch_error = (session.row.status, session.row.pending) == (Status::Error, None);
-        let queued = !session.live.queue.is_empty();
+        // a message that was cut off goes before what waits behind it
+        let queued = !session.live.queue.is_empty() && !session.row.replay.is_open();
         self.change(cx, id, Actor::RetryButton, "budget reset", reset_budget);
         self.decided(cx, id, Actor::RetryButton, "act: retry");
         if launch_error && queued {
@@ -300,6 +301,7 @@ impl State {
         self.enter(cx, id, Actor::User, status.as_str(), (status, pending), |row| {
             row.archive_reason = archived;
             row.intent_running = false;
+            row.replay.stopped = true;
             row.turn = None;
             row.card = None;
             row.hide_since = None;
@@ -309,7 +311,7 @@ impl State {
     }
 
     /// Whatever was under way for the session is let go; its transcript keeps what was said.
-    fn let_go(&mut self, cx: &mut Cx, id: SessionId) {
+    pub(super) fn let_go(&mut self, cx: &mut Cx, id: SessionId) {
         let now = cx.now;
         let Some(session) = self.session(id) else {
             return;
@@ -319,6 +321,7 @@ impl State {
         session.live.stop_asked = None;
         session.live.turn = None;
         session.live.before_local = None;
+        session.live.stamped_before = None;
         session.live.cards_waiting.clear();
         let changes = session.live.builder.cut_off(now);
         self.show(cx, id, changes);
@@ -343,6 +346,7 @@ impl State {
             row.deleted_at = Some(now);
             row.intent_running = false;
             row.turn = None;
+            row.card = None;
         });
         self.stop_child(cx, id);
         Ok(Reply::Done)

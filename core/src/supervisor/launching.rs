@@ -36,6 +36,7 @@ impl State {
         let launch = self.mint_launch();
         let plain_speak = self.policy.settings.plain_speak_enabled;
         let byte_idle_ms = self.limits.cli_byte_idle_ms;
+        let deadline = cx.now.mono.plus(self.limits.handshake_ms * 2);
         let Some(session) = self.session(id) else {
             return;
         };
@@ -55,7 +56,7 @@ impl State {
             plain_speak,
             byte_idle_ms,
         };
-        session.live.child = Child::Spawning { launch };
+        session.live.child = Child::Spawning { launch, deadline };
         session.live.chatter.clear();
         session.live.eof_deadline = None;
         session.live.background = 0;
@@ -84,7 +85,7 @@ impl State {
         let deadline = cx.now.mono.plus(self.limits.handshake_ms);
         let current = self.session(id).map(|session| session.live.child.clone());
         match current {
-            Some(Child::Spawning { launch: wanted }) if wanted == launch => {}
+            Some(Child::Spawning { launch: wanted, .. }) if wanted == launch => {}
             Some(Child::Stopping { launch: wanted, .. }) if wanted == launch => {
                 self.change(cx, id, Actor::Launch, "child", |row| row.child = Some(child));
                 return;
@@ -170,6 +171,7 @@ impl State {
                 self.enter(cx, id, Actor::RetryButton, "resumed without a message", to, |row| {
                     row.words = None;
                 });
+                self.send_if_free(cx, id);
             }
         }
     }
@@ -210,7 +212,7 @@ impl State {
         };
         let launch = match &session.live.child {
             Child::None | Child::Stopping { .. } => return,
-            Child::Spawning { launch }
+            Child::Spawning { launch, .. }
             | Child::Handshaking { launch, .. }
             | Child::Up { launch } => *launch,
         };
@@ -321,7 +323,7 @@ impl State {
             return;
         };
         match session.live.child {
-            Child::Spawning { launch: l }
+            Child::Spawning { launch: l, .. }
             | Child::Handshaking { launch: l, .. }
             | Child::Up { launch: l }
                 if l == launch => {}

@@ -6,7 +6,7 @@ use crate::id::MessageId;
 use crate::ipc::{Activity, LiveView};
 use crate::launch::Conversation;
 use crate::message::{Queued, UserLine};
-use crate::session::SessionRow;
+use crate::session::{SessionRow, Status};
 use crate::time::{Mono, Wall};
 use crate::transcript::Builder;
 use crate::turn::TurnFacts;
@@ -25,7 +25,7 @@ pub(super) enum Child {
     /// None lives.
     None,
     /// A spawn was asked for and not yet answered.
-    Spawning { launch: LaunchId },
+    Spawning { launch: LaunchId, deadline: Mono },
     /// It runs and has not yet answered the handshake.
     Handshaking { launch: LaunchId, request: String, deadline: Mono },
     /// It takes messages.
@@ -38,7 +38,7 @@ impl Child {
     pub(super) fn launch(&self) -> Option<LaunchId> {
         match self {
             Child::None => None,
-            Child::Spawning { launch }
+            Child::Spawning { launch, .. }
             | Child::Handshaking { launch, .. }
             | Child::Up { launch }
             | Child::Stopping { launch, .. } => Some(*launch),
@@ -118,6 +118,10 @@ pub(super) struct Live {
     pub resume_due: Option<Mono>,
     /// When this run of the app last restarted the session.
     pub restarted_at: Option<Mono>,
+    /// Looks at folder and transcript that failed while crash recovery waits.
+    pub resume_tries: u8,
+    /// The stamp that stood when a turn began by itself, with its time: it comes back after that turn.
+    pub stamped_before: Option<(Status, Wall)>,
     /// The row before a local command was written.
     pub before_local: Option<Box<SessionRow>>,
     /// The child was launched on an existing conversation and no turn of it has ended.
@@ -153,6 +157,8 @@ impl Live {
             eof_deadline: None,
             resume_due: None,
             restarted_at: None,
+            resume_tries: 0,
+            stamped_before: None,
             before_local: None,
             fresh_resume: false,
             chatter: VecDeque::new(),
@@ -171,7 +177,11 @@ impl Live {
 
     /// Something is under way that a new message must wait for.
     pub(super) fn busy(&self) -> bool {
-        self.turn.is_some() || self.ending.is_some() || self.delivery.is_some()
+        self.turn.is_some()
+            || self.ending.is_some()
+            || self.delivery.is_some()
+            || self.resume_due.is_some()
+            || self.replay_after_stop.is_some()
     }
 
     /// A restart was begun and has not ended: further clicks are merged (RT-19).

@@ -192,9 +192,14 @@ impl State {
         cx.log(Some(id), "a guarded write found another row; the stored one is taken over");
         match row {
             Some(row) => {
+                // nothing of the refused step was done: the session is taken up as at a start
                 if let Some(session) = self.session(id) {
                     session.row = row;
                     cx.touched.insert(id);
+                    self.badge = None;
+                    self.let_go(cx, id);
+                    self.stop_child(cx, id);
+                    self.recover(cx, id);
                 }
             }
             None => {

@@ -34,7 +34,34 @@ impl State {
         }
     }
 
-    /// A restart that had begun finds the folder gone: the row is in the shape again, nothing charged.
+    /// Nobody could look at folder and transcript: automatic actors come back later, a person is told.
+    pub(super) fn look_failed(&mut self, cx: &mut Cx, id: SessionId, purpose: LaunchFor) {
+        const TRIES: u8 = 5;
+        let again = cx.now.mono.plus(self.limits.ask_ms);
+        match purpose {
+            LaunchFor::Replay(Source::CrashResume) => {
+                let Some(session) = self.session(id) else {
+                    return;
+                };
+                session.live.resume_tries += 1;
+                if session.live.resume_tries < TRIES {
+                    session.live.resume_due = Some(again);
+                } else {
+                    self.folder_refuses(cx, id, purpose);
+                }
+            }
+            LaunchFor::Replay(source @ (Source::ResponseAborted | Source::ConversationGone)) => {
+                self.decided(cx, id, actor_of(source), "wait: the folder could not be looked at");
+                self.back_to_shape(cx, id, source);
+            }
+            LaunchFor::Replay(Source::RetryButton) | LaunchFor::Queue => {
+                let words = "The project folder could not be looked at in time.";
+                self.launch_failed(cx, id, words);
+            }
+        }
+    }
+
+    /// A restart that had begun cannot go on: the row is in the shape again, nothing charged.
     fn back_to_shape(&mut self, cx: &mut Cx, id: SessionId, source: Source) {
         // rule: PF-02
         let Some(session) = self.sessions.get(&id) else {
@@ -44,7 +71,7 @@ impl State {
             return;
         }
         let to = (Status::NeedsYou, Some(PendingAction::ResponseAborted));
-        self.enter(cx, id, actor_of(source), "folder missing", to, |row| {
+        self.enter(cx, id, actor_of(source), "restart put off", to, |row| {
             if let Some(since) = row.hide_since.take() {
                 row.status_changed_at = since;
             }
@@ -111,6 +138,10 @@ impl State {
     fn begin_restart(&mut self, cx: &mut Cx, id: SessionId, source: Source) {
         // rule: SC-15
         let to = (Status::Starting, None);
+        if let Some(session) = self.session(id) {
+            session.live.turn = None;
+            session.live.ending = None;
+        }
         self.enter(cx, id, actor_of(source), source.as_str(), to, |row| {
             row.intent_running = true;
             row.turn = None;
@@ -151,6 +182,7 @@ impl State {
                 });
             }
             Source::ResponseAborted | Source::ConversationGone => {
+                self.back_to_shape(cx, id, source);
                 self.promote(cx, id, StopReason::NothingToReplay);
                 let begun = self
                     .sessions
@@ -176,6 +208,7 @@ impl State {
             .as_ref()
             .is_some_and(|delivery| matches!(delivery.purpose, Purpose::Queue { .. }));
         session.live.delivery = None;
+        self.note_restart(cx, id, Actor::TurnEnd);
         self.change(cx, id, Actor::TurnEnd, "conversation gone", |row| {
             row.abort_cause = Some(AbortCause::ConversationGone);
             row.turn = None;

@@ -61,7 +61,7 @@ impl State {
         let Some(session) = self.session(id) else {
             return;
         };
-        if session.live.queue.is_empty() || session.live.busy() {
+        if session.row.is_gone() || session.live.queue.is_empty() || session.live.busy() {
             return;
         }
         // a question that stood before another launch is overtaken by the message
@@ -107,6 +107,7 @@ impl State {
             return;
         };
         let Some(queued) = session.live.queue.pop_front() else {
+            self.nothing_to_send(cx, id);
             return;
         };
         let text = match handover {
@@ -120,6 +121,13 @@ impl State {
         let kind = BlockKind::Operator { message: queued.id, text: String::new() };
         self.add_block(cx, id, kind);
         self.write_line(cx, id, line);
+    }
+
+    /// The message a launch was for was taken back: the session waits for another.
+    pub(super) fn nothing_to_send(&mut self, cx: &mut Cx, id: SessionId) {
+        self.enter(cx, id, Actor::User, "taken back", (Status::NeedsYou, None), |row| {
+            row.intent_running = false;
+        });
     }
 
     /// Writes a replay: no second bubble, one hidden row (RP-12).
@@ -222,6 +230,16 @@ impl State {
             return;
         }
         session.live.stop_asked = Some(StopAsked { deadline, send_now });
+        if !send_now {
+            // a crash before the result must not bring back what the person stopped
+            self.change(cx, id, Actor::User, "stop", |row| {
+                row.intent_running = false;
+                row.replay.stopped = true;
+            });
+        }
+        let Some(session) = self.session(id) else {
+            return;
+        };
         let Some(launch) = session.live.child.launch() else {
             return;
         };
@@ -246,6 +264,8 @@ impl State {
             return;
         };
         session.live.turn = None;
+        session.live.before_local = None;
+        session.live.stamped_before = None;
         session.live.cards_waiting.clear();
         let changes = session.live.builder.cut_off(now);
         self.show(cx, id, changes);
@@ -255,6 +275,7 @@ impl State {
             row.card = None;
             row.hide_since = None;
             row.intent_running = false;
+            row.replay.stopped = true;
             row.words = None;
         });
     }
@@ -308,6 +329,7 @@ fn remember(row: &mut SessionRow, line: Option<&UserLine>, replay: bool) {
             LineText::Of(_) | LineText::HandoverThen { .. } => &mut memory.sent_as,
         };
         push_new(under, line.uuid);
+        memory.stopped = false;
         return;
     }
     let message = match &line.text {
@@ -326,6 +348,7 @@ fn remember(row: &mut SessionRow, line: Option<&UserLine>, replay: bool) {
         calls,
         carries_unanswered: carries,
         answered: false,
+        stopped: false,
     };
 }
 

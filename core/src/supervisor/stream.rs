@@ -108,9 +108,13 @@ impl State {
             | Status::Error
             | Status::Stalled => false,
         };
-        if !deliberate {
-            self.open_turn(cx, id, None, None, false);
+        if deliberate {
+            return;
         }
+        let stamped = session.row.in_shape();
+        session.live.stamped_before =
+            stamped.then_some((session.row.status, session.row.status_changed_at));
+        self.open_turn(cx, id, None, None, false);
     }
 
     fn observe(&mut self, cx: &mut Cx, id: SessionId, event: &StreamEvent) {
@@ -176,18 +180,15 @@ impl State {
             Content::ToolUse { id, name, input } => Some((id, name, input)),
             Content::Text(_) | Content::Thinking(_) | Content::Other => None,
         });
+        let max = self.limits.calls_max;
         for (call, name, input) in uses {
-            self.change(cx, id, Actor::Stream, "tool call", |row| {
-                if row.replay.calls.iter().any(|known| known.id == *call) {
-                    return;
-                }
-                row.replay.calls.push(ToolCall {
-                    id: call.clone(),
-                    name: name.clone(),
-                    detail: tool_detail(input),
-                    state: CallState::Started,
-                });
-            });
+            let call = ToolCall {
+                id: call.clone(),
+                name: name.clone(),
+                detail: tool_detail(input),
+                state: CallState::Started,
+            };
+            self.change(cx, id, Actor::Stream, "tool call", |row| row.replay.add_call(call, max));
         }
     }
 
@@ -196,8 +197,11 @@ impl State {
             return;
         }
         for result in &echo.results {
+            let ran = !result.failed && !result.denied;
             self.set_call(cx, id, &result.tool_use, |state| match state {
                 CallState::Started => CallState::Finished,
+                // allowed by another way than our card: it ran all the same
+                CallState::Asked if ran => CallState::Finished,
                 CallState::Asked | CallState::Denied | CallState::Finished => state,
             });
         }

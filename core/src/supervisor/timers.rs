@@ -2,8 +2,8 @@
 //! is due happens here, in a fixed order.
 
 use super::live::{Child, Live};
-use super::surface::AskId;
-use super::{Cx, State};
+
+use super::{Act, AskId, Cx, State};
 use crate::id::SessionId;
 use crate::session::Status;
 use crate::time::{Mono, Now};
@@ -15,6 +15,7 @@ use alloc::vec::Vec;
 /// What is due for one session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Due {
+    Spawn,
     Handshake,
     StopReport,
     EndOfOutput,
@@ -51,9 +52,10 @@ impl State {
 
     fn session_deadlines(&self, live: &Live) -> impl Iterator<Item = (Mono, Due)> {
         let child = match &live.child {
+            Child::Spawning { deadline, .. } => Some((*deadline, Due::Spawn)),
             Child::Handshaking { deadline, .. } => Some((*deadline, Due::Handshake)),
             Child::Stopping { deadline, .. } => Some((*deadline, Due::StopReport)),
-            Child::None | Child::Spawning { .. } | Child::Up { .. } => None,
+            Child::None | Child::Up { .. } => None,
         };
         let stop = live.stop_asked.map(|asked| (asked.deadline, Due::Interrupt));
         let silence = live
@@ -118,10 +120,19 @@ impl State {
                     self.handshake_overdue(cx, id);
                 }
             }
+            Due::Spawn => {
+                let waiting = self
+                    .sessions
+                    .get(&id)
+                    .is_some_and(|session| matches!(session.live.child, Child::Spawning { .. }));
+                if waiting {
+                    self.spawn_overdue(cx, id);
+                }
+            }
             Due::StopReport => self.stop_overdue(cx, id),
             Due::EndOfOutput => self.eof_overdue(cx, id),
             Due::Interrupt => self.interrupt_overdue(cx, id),
-            Due::TurnEnd => self.turn_end_answered(cx, id, None),
+            Due::TurnEnd => self.turn_end_answered(cx, id, None, None),
             Due::Silence => self.silence(cx, id),
             Due::Resume => self.resume_due(cx, id),
             Due::Blocks => {
@@ -135,15 +146,37 @@ impl State {
         }
     }
 
+    /// The stop recipe did not report: it is asked for again. Nothing is spawned over a child that may
+    /// still live; who waits for that is told.
     fn stop_overdue(&mut self, cx: &mut Cx, id: SessionId) {
+        // rule: RP-01
+        let again = cx.now.mono.plus(self.limits.stop_report_ms);
+        let quitting = self.quitting;
         let Some(session) = self.session(id) else {
             return;
         };
-        let Child::Stopping { launch, .. } = session.live.child else {
+        let Child::Stopping { launch, deadline } = &mut session.live.child else {
             return;
         };
-        cx.log(Some(id), "the stop recipe did not report in time; it is taken as done");
-        self.stopped(cx, id, launch, 0);
+        let launch = *launch;
+        *deadline = again;
+        cx.log(Some(id), "the stop recipe did not report in time");
+        if quitting {
+            self.stopped(cx, id, launch, 0);
+            return;
+        }
+        let waiting = session.live.delivery.is_some() || session.live.replay_after_stop.is_some();
+        session.live.replay_after_stop = None;
+        cx.act(Act::Stop { session: id, launch });
+        if waiting {
+            self.launch_failed(cx, id, "The old CLI process does not end. Retry tries again.");
+        }
+    }
+
+    /// The spawn was never answered: it is stopped like a start that hangs.
+    fn spawn_overdue(&mut self, cx: &mut Cx, id: SessionId) {
+        cx.log(Some(id), "the launch was not answered in time");
+        self.launch_failed(cx, id, "The machine did not start the CLI in time.");
     }
 
     /// The stall watchdog: the child goes, the row is stamped, nothing stays green (SW-07).
@@ -173,7 +206,7 @@ impl State {
             return;
         };
         session.live.resume_due = None;
-        let queue_only = session.row.replay.message.is_none() || session.row.replay.answered;
+        let queue_only = !session.row.replay.is_open();
         let queued = !session.live.queue.is_empty();
         if queued && queue_only && session.row.turn.is_none() {
             self.note_restart(cx, id, Actor::CrashRecovery);
@@ -208,6 +241,10 @@ impl State {
         let now = cx.now.mono;
         cx.log(None, format!("the machine slept for {} s", millis / 1000));
         let (handshake, interrupt) = (self.limits.handshake_ms, self.limits.interrupt_grace_ms);
+        let stop_report = self.limits.stop_report_ms;
+        for asked in self.asks.values_mut() {
+            asked.deadline = asked.deadline.plus(millis);
+        }
         for session in self.sessions.values_mut() {
             if let Some(turn) = session.live.turn.as_mut() {
                 turn.last_sign = now;
@@ -216,11 +253,17 @@ impl State {
                 turn.retry_until = turn.retry_until.map(|at| at.plus(millis));
             }
             match &mut session.live.child {
-                Child::Handshaking { deadline, .. } => *deadline = now.plus(handshake),
-                Child::None
-                | Child::Spawning { .. }
-                | Child::Up { .. }
-                | Child::Stopping { .. } => {}
+                Child::Spawning { deadline, .. } | Child::Handshaking { deadline, .. } => {
+                    *deadline = now.plus(handshake);
+                }
+                Child::Stopping { deadline, .. } => *deadline = now.plus(stop_report),
+                Child::None | Child::Up { .. } => {}
+            }
+            if let Some(deadline) = session.live.eof_deadline.as_mut() {
+                *deadline = deadline.plus(millis);
+            }
+            if let Some(ending) = session.live.ending.as_mut() {
+                ending.deadline = ending.deadline.plus(millis);
             }
             if let Some(asked) = session.live.stop_asked.as_mut() {
                 asked.deadline = now.plus(interrupt);
@@ -232,6 +275,7 @@ impl State {
 impl Due {
     fn name(self) -> &'static str {
         match self {
+            Due::Spawn => "spawn",
             Due::Handshake => "handshake",
             Due::StopReport => "stop report",
             Due::EndOfOutput => "end of output",

@@ -3,8 +3,8 @@
 
 use super::asks::AskFor;
 use super::live::{Child, PendingEnd};
+use super::{AskId, Question, Write};
 use super::{Cx, State};
-use super::{Question, Write};
 use crate::block::BlockKind;
 use crate::id::SessionId;
 use crate::message::MessageState;
@@ -12,6 +12,7 @@ use crate::prompt;
 use crate::recovery::replay_plan::resume_id;
 use crate::session::{AbortCause, PendingAction, Status};
 use crate::stream::TurnResult;
+use crate::time::Wall;
 use crate::turn::TurnFacts;
 use crate::turn_end::outcome::{Context, Outcome, classify};
 use crate::turn_end::{Disposition, Frozen, dispose};
@@ -19,6 +20,9 @@ use crate::verdict::Actor;
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
+
+/// Status and pending action of a row.
+type RowState = (Status, Option<PendingAction>);
 
 /// A turn's result, and what the turn cost in millionths of a dollar.
 #[derive(Clone, Copy)]
@@ -95,12 +99,24 @@ impl State {
     }
 
     /// The answer to the question of a pending end.
-    pub(super) fn turn_end_answered(&mut self, cx: &mut Cx, id: SessionId, exists: Option<bool>) {
+    /// `ask` is `None` when its time is over.
+    pub(super) fn turn_end_answered(
+        &mut self,
+        cx: &mut Cx,
+        id: SessionId,
+        ask: Option<AskId>,
+        exists: Option<bool>,
+    ) {
         let api_key = self.api_key_of(id);
         let Some(session) = self.session(id) else {
             return;
         };
-        let Some(mut ending) = session.live.ending.take() else {
+        let ours = |ending: &mut PendingEnd| ask.is_none_or(|ask| ask == ending.ask);
+        let Some(mut ending) = session.live.ending.take_if(ours) else {
+            return;
+        };
+        self.asks.remove(&ending.ask);
+        let Some(session) = self.session(id) else {
             return;
         };
         let context = Context {
@@ -139,32 +155,36 @@ impl State {
         let cost = session.live.cost_base + session.live.cost_child;
         let spent = cost.saturating_sub(session.row.cost_microdollars);
         let cut = matches!(disposition, Disposition::Abort { .. } | Disposition::Stopped);
+        let settles = matches!(
+            disposition,
+            Disposition::Finished { nothing_said: false, .. } | Disposition::AsBefore
+        );
         let changes = if cut {
             session.live.builder.cut_off(now)
         } else {
             session.live.builder.end_turn(now)
         };
         self.show(cx, id, changes);
-        self.settle_message(cx, id, result, cost, cut);
+        self.settle_message(cx, id, result, cost, settles);
         self.follow(cx, id, &frozen, Ended { result, spent }, disposition);
     }
 
-    /// An operator message counts as answered only when a result names it, and not when that
-    /// result is one that recovery takes for cut off.
+    /// An operator message counts as answered only when a result names it, and only when that
+    /// result finishes the turn: not when it was cut off, refused or left unfinished.
     fn settle_message(
         &mut self,
         cx: &mut Cx,
         id: SessionId,
         result: &TurnResult,
         cost: u64,
-        cut: bool,
+        settles: bool,
     ) {
         let Some(session) = self.sessions.get(&id) else {
             return;
         };
         let memory = &session.row.replay;
         let named = |uuid| memory.sent_as.contains(uuid) || memory.continued_as.contains(uuid);
-        let answered = !cut && !result.is_error && result.messages.iter().any(named);
+        let answered = settles && !result.is_error && result.messages.iter().any(named);
         let message = memory.message.filter(|_| answered && !memory.answered);
         if let Some(message) = message {
             cx.write(Write::MessageState { id: message, state: MessageState::Answered });
@@ -219,15 +239,16 @@ impl State {
                 }
             }
         }
-        if let Some(session) = self.session(id) {
-            session.live.stop_asked = None;
+        let asked = self.session(id).and_then(|session| session.live.stop_asked.take());
+        // the turn ended by itself before a Stop reached it: the queue waits all the same
+        if asked.is_none_or(|asked| asked.send_now) {
+            self.send_if_free(cx, id);
         }
-        self.send_if_free(cx, id);
     }
 
     /// The queue goes on after a turn that left nothing open; what waits for a recovery or for
     /// the person is held (OD-65).
-    fn send_if_free(&mut self, cx: &mut Cx, id: SessionId) {
+    pub(super) fn send_if_free(&mut self, cx: &mut Cx, id: SessionId) {
         let Some(session) = self.sessions.get(&id) else {
             return;
         };
@@ -247,9 +268,12 @@ impl State {
         // rule: PR-12
         let line = first_sentence(&prompt::cut_markers(&frozen.turn.final_text));
         let last = frozen.turn.last_assistant;
-        let to = (Status::NeedsYou, asked);
         let Ended { result, spent } = ended;
+        let (to, stamped_at) = self.after_own_turn(id, (Status::NeedsYou, asked));
+        // what came by itself is no answer to the message that was cut off before it
+        let delivered = delivered && stamped_at.is_none();
         self.enter(cx, id, Actor::TurnEnd, "finished", to, |row| {
+            row.status_changed_at = stamped_at.unwrap_or(row.status_changed_at);
             row.delivered = delivered;
             row.words = None;
             row.stop_reason = None;
@@ -265,6 +289,20 @@ impl State {
         });
         let kind = BlockKind::Foot { millis: result.duration_ms, cost_microdollars: spent };
         self.add_block(cx, id, kind);
+    }
+
+    /// Where the row goes after a turn that nobody asked for: a stamp that stood before it comes back,
+    /// the cut-off message is still to be answered (AB-08).
+    fn after_own_turn(&mut self, id: SessionId, to: RowState) -> (RowState, Option<Wall>) {
+        // rule: AB-08
+        let stamped = self.session(id).and_then(|session| {
+            let stamped = session.live.stamped_before.take();
+            stamped.filter(|_| session.row.replay.is_open() && to.1.is_none())
+        });
+        match stamped {
+            Some((status, at)) => ((status, Some(PendingAction::ResponseAborted)), Some(at)),
+            None => (to, None),
+        }
     }
 
     /// A local command of the CLI changes nothing but what it says.

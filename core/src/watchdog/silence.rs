@@ -10,8 +10,11 @@ use crate::verdict::{Silent, Verdict, Why};
 pub fn deadline(turn: &TurnFacts, limits: &Limits) -> Result<(Mono, AbortCause), Silent> {
     // rule: A-05
     let message_open = match turn.phase {
-        MessagePhase::OpenBlock | MessagePhase::Thinking | MessagePhase::BetweenBlocks => true,
-        MessagePhase::NotStarted | MessagePhase::Abandoned | MessagePhase::Ended => false,
+        MessagePhase::OpenBlock
+        | MessagePhase::Thinking
+        | MessagePhase::BetweenBlocks
+        | MessagePhase::Abandoned => true,
+        MessagePhase::NotStarted | MessagePhase::Ended => false,
     };
     if turn.card_open {
         return Err(Silent::Card);
@@ -118,6 +121,8 @@ mod tests {
         facts.tools.insert("t".into(), RunningTool { name: "Bash".into(), detail: "x".into() });
         facts.phase = MessagePhase::OpenBlock;
         assert_eq!(limit_of(&facts), Some(180_000));
+        facts.phase = MessagePhase::Abandoned;
+        assert_eq!(limit_of(&facts), Some(600_000));
     }
 
     #[test]

@@ -24,11 +24,18 @@ pub(super) struct Rig {
     transcript: Vec<Uuid>,
     plan: Option<LaunchPlan>,
     launch: LaunchId,
+    /// A spawn was asked for and not yet answered.
+    spawning: bool,
     pub(super) lines: Vec<UserLine>,
     pub(super) controls: Vec<Control>,
     notes: Vec<String>,
     replies: Vec<Result<Reply, IpcError>>,
     pub(super) folder: bool,
+    /// The shell can tell nothing.
+    pub(super) blind: bool,
+    /// Stops are asked for and never reported.
+    pub(super) hold_stops: bool,
+    held: Vec<Input>,
     pub(super) spawned: usize,
     pub(super) stops: usize,
     pub(super) scans: usize,
@@ -48,11 +55,15 @@ impl Rig {
             transcript: Vec::new(),
             plan: None,
             launch: LaunchId(0),
+            spawning: false,
             lines: Vec::new(),
             controls: Vec::new(),
             notes: Vec::new(),
             replies: Vec::new(),
             folder: true,
+            blind: false,
+            hold_stops: false,
+            held: Vec::new(),
             spawned: 0,
             stops: 0,
             scans: 0,
@@ -167,6 +178,7 @@ impl Rig {
         match act {
             Act::Spawn { launch, plan, .. } => {
                 self.spawned += 1;
+                self.spawning = true;
                 self.launch = launch;
                 self.plan = Some(*plan);
                 None
@@ -182,7 +194,12 @@ impl Rig {
             }
             Act::Stop { session, launch } => {
                 self.stops += 1;
-                Some(Input::Stopped { session, launch, leftovers: 0 })
+                let stopped = Input::Stopped { session, launch, leftovers: 0 };
+                if self.hold_stops {
+                    self.held.push(stopped);
+                    return None;
+                }
+                Some(stopped)
             }
             Act::Ask { ask, question } => {
                 let answer = self.answer(&question);
@@ -211,6 +228,9 @@ impl Rig {
     }
 
     fn answer(&mut self, question: &Question) -> Answer {
+        if self.blind {
+            return Answer::Failed { words: "blind".into() };
+        }
         match question {
             Question::Folder { .. } => Answer::Folder { present: self.folder },
             Question::Transcript { uuids, .. } => Answer::Transcript {
@@ -238,15 +258,20 @@ impl Rig {
         }
     }
 
-    /// Lets time pass, waking the reducer exactly when it asked for it.
+    /// Lets time pass, waking the reducer exactly when it asked for it. Ends early when a child is to be
+    /// started: the machine answers that at once.
     pub(super) fn pass(&mut self, millis: u64) {
-        let end = self.now.mono.plus(millis);
+        let started = self.now.mono;
+        let end = started.plus(millis);
         loop {
             let next = self.state.next_wakeup(self.now).map_or(end, |(at, _)| at.min(end));
             let step = next.since(self.now.mono);
             self.now.mono = self.now.mono.max(next);
             self.now.wall = self.now.wall.plus(step);
             self.feed(Input::Wake);
+            if self.spawning && self.now.mono > started {
+                return;
+            }
             if self.now.mono >= end
                 && self.state.next_wakeup(self.now).is_none_or(|(at, _)| at > end)
             {
@@ -280,11 +305,13 @@ impl Rig {
 
     pub(super) fn spawn(&mut self) {
         let child = ChildMark { pid: 100, start: 1 };
+        self.spawning = false;
         let (session, launch) = (self.id(), self.launch);
         self.feed(Input::Spawned { session, launch, child });
     }
 
-    pub(super) fn spawn_and_shake(&mut self) {
+    /// The child runs and answers the handshake.
+    pub(super) fn shake(&mut self) {
         self.spawn();
         let request = self.controls.iter().rev().find_map(|control| match control {
             Control::Initialize { request } => Some(request.clone()),
@@ -292,6 +319,11 @@ impl Rig {
         });
         let request = request.expect("a handshake");
         self.stream(StreamEvent::ControlResponse { request, answer: Ok(json!({})) });
+    }
+
+    /// The child runs, answers the handshake, and begins its turn.
+    pub(super) fn spawn_and_shake(&mut self) {
+        self.shake();
         let session_id = Some(self.plan().conversation.id());
         self.stream(StreamEvent::Init(Init {
             session_id,
@@ -343,8 +375,13 @@ impl Rig {
     }
 
     pub(super) fn answer_turn(&mut self, text: &str) {
-        self.say(Content::Text(text.into()));
         let uuid = self.lines.last().map(|line| line.uuid);
+        self.answer_naming(text, uuid);
+    }
+
+    /// An answer whose result names this message, or none.
+    pub(super) fn answer_naming(&mut self, text: &str, uuid: Option<Uuid>) {
+        self.say(Content::Text(text.into()));
         self.stream(StreamEvent::Result(Box::new(TurnResult {
             subtype: "success".into(),
             terminal_reason: Some("completed".into()),
@@ -364,6 +401,51 @@ impl Rig {
         })));
     }
 
+    /// The held stops report at last.
+    pub(super) fn release_stops(&mut self) {
+        self.hold_stops = false;
+        for stopped in core::mem::take(&mut self.held) {
+            self.feed(stopped);
+        }
+    }
+
+    /// The machine sleeps.
+    pub(super) fn sleep(&mut self, millis: u64) {
+        self.now.mono = self.now.mono.plus(millis);
+        self.now.wall = self.now.wall.plus(millis);
+        self.feed(Input::Slept { millis });
+    }
+
+    /// The last line was written and never reached the transcript.
+    pub(super) fn forget_last_line(&mut self) {
+        self.transcript.pop();
+    }
+
+    /// The API failed: the child lives on.
+    pub(super) fn fail_turn(&mut self, status: u16) {
+        self.stream(StreamEvent::Result(Box::new(TurnResult {
+            subtype: "success".into(),
+            is_error: true,
+            terminal_reason: Some("api_error".into()),
+            status: Some(status),
+            num_turns: 1,
+            text: "API Error".into(),
+            ..TurnResult::default()
+        })));
+    }
+
+    /// A background task of the CLI begins a turn.
+    pub(super) fn begin_by_itself(&mut self) {
+        let session_id = self.row().cli_session_id;
+        self.stream(StreamEvent::Init(Init {
+            session_id,
+            model: "m".into(),
+            permission_mode: "default".into(),
+            api_key_source: "none".into(),
+            version: "2".into(),
+        }));
+    }
+
     /// The child exits without a result.
     pub(super) fn die(&mut self) {
         let (session, launch) = (self.id(), self.launch);
@@ -377,7 +459,7 @@ impl Rig {
         self.spawn_and_shake();
         self.die();
         for _ in 0..2 {
-            self.pass(95_000);
+            self.pass(155_000);
             self.spawn_and_shake();
             self.die();
         }
