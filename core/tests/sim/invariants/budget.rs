@@ -18,8 +18,10 @@ impl Oracle {
         if lowered && by_person {
             self.book(after.id).charged = None;
         }
-        let refunded =
-            change.reason == "folder missing" && after.retry_attempts < before.retry_attempts;
+        // a restart that could not go on is taken back, and its attempt with it
+        let refunded = before.status == Status::Starting
+            && after.in_shape()
+            && after.retry_attempts + 1 == before.retry_attempts;
         if refunded && let Some((_, count)) = &mut self.book(after.id).charged {
             *count -= 1;
         } else if count(before) != count(after) && !lowered {

@@ -67,6 +67,8 @@ struct Book {
     shape_since: Option<u64>,
     unseen_since: Option<u64>,
     surfaced: bool,
+    /// An outside hand changed the row and the app has not noticed.
+    foreign: bool,
     /// The turn that runs is a replay.
     replayed: bool,
     /// What waited while the row was cut off.
@@ -133,6 +135,7 @@ impl Oracle {
         for row in store.listed() {
             let book = self.book(row.id);
             book.click = None;
+            book.foreign = false;
             book.again = false;
             book.replay_due = false;
             book.stop_asked = false;
@@ -145,6 +148,7 @@ impl Oracle {
     /// An outside hand changed a row: the books follow.
     pub(crate) fn overwritten(&mut self, row: &SessionRow, at: u64) {
         let book = self.book(row.id);
+        book.foreign = true;
         book.shape_since = row.in_shape().then_some(at);
         book.unseen_since = None;
     }
@@ -169,6 +173,7 @@ impl Oracle {
                 command: Command::Stop { session } | Command::Send { session, now: true, .. },
                 ..
             } => self.book(*session).stop_asked = true,
+            Input::CommitRefused { session, .. } => self.book(*session).foreign = false,
             Input::Boot(_)
             | Input::Wake
             | Input::Slept { .. }
@@ -180,7 +185,6 @@ impl Oracle {
             | Input::Exited { .. }
             | Input::Stopped { .. }
             | Input::WriteFailed { .. }
-            | Input::CommitRefused { .. }
             | Input::Answer { .. }
             | Input::Load { .. }
             | Input::Window { .. }
@@ -219,7 +223,9 @@ impl Oracle {
                     self.changed(&change, clock, report);
                 }
                 Write::Settings(settings) => self.policy.settings = settings.clone(),
-                Write::MessageState { id, state: MessageState::Sent } => self.sent(*id, store, report),
+                Write::MessageState { id, state: MessageState::Sent } => {
+                    self.sent(*id, store, report)
+                }
                 Write::Message(_) | Write::MessageState { .. } | Write::Block { .. } => {}
             }
         }
@@ -303,6 +309,9 @@ impl Oracle {
         report: &mut Report,
     ) {
         let (Some(view), Some(stored)) = (state.view(id), store.rows.get(&id)) else { return };
+        if self.book(id).foreign {
+            return;
+        }
         if view.row != *stored {
             let text = format!("state {:?}\nstore {stored:?}", view.row);
             self.fail("INV-44", text);
