@@ -207,7 +207,18 @@ impl State {
             .delivery
             .as_ref()
             .is_some_and(|delivery| matches!(delivery.purpose, Purpose::Queue { .. }));
-        session.live.delivery = None;
+        let bare = session
+            .live
+            .delivery
+            .take()
+            .is_some_and(|delivery| matches!(delivery.purpose, Purpose::Bare));
+        if bare {
+            // nothing was to be sent: the next message brings the hand-over with it
+            let to = (Status::NeedsYou, None);
+            self.enter(cx, id, Actor::TurnEnd, "conversation gone", to, |row| row.turn = None);
+            self.stop_child(cx, id);
+            return;
+        }
         self.note_restart(cx, id, Actor::TurnEnd);
         self.change(cx, id, Actor::TurnEnd, "conversation gone", |row| {
             row.abort_cause = Some(AbortCause::ConversationGone);
