@@ -8,6 +8,7 @@ mod driver;
 mod ground;
 mod life;
 mod page;
+mod real_cli;
 mod recovery;
 mod rehearsal;
 mod sessions;
