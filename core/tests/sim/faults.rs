@@ -104,7 +104,7 @@ pub(crate) fn blow(dice: &mut Dice) -> Blow {
         (3, Blow::Panic),
         (3, Blow::Quit),
         (5, Blow::TurnByItself),
-        (2, Blow::Hand),
+        (6, Blow::Hand),
         (6, Blow::ChildKilled),
     ])
 }

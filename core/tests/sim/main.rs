@@ -3,6 +3,7 @@
 //!
 //! `OMNISCIO_SIM_SEED=N` runs one seed and tells all of it; `OMNISCIO_SIM_LONG=M` runs on for M minutes of real time.
 
+mod app;
 mod bugs;
 mod cli;
 mod clock;
@@ -59,6 +60,7 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
+// proves: INV-01, INV-02, INV-03, INV-04, INV-05, INV-08, INV-09, INV-10, INV-11, INV-12, INV-15, INV-20, INV-26, INV-27, INV-35, INV-36, INV-44, INV-46, INV-47, INV-48, INV-53, INV-64, A-04, A-10, A-15
 #[test]
 fn every_invariant_holds_in_virtual_days_of_trouble_and_then_all_settles() {
     let total = Mutex::new(Total::default());

@@ -360,8 +360,10 @@ impl World {
             Question::Folder { folder } => {
                 Answer::Folder { present: !self.gone_folders.contains(&folder) }
             }
-            Question::Transcript { folder, cli_session, uuids, .. } => {
-                let history = cli_session.and_then(|id| self.files.get(&id));
+            Question::Transcript { folder, cli_session, copied_from, uuids, .. } => {
+                let own = cli_session.and_then(|id| self.files.get(&id));
+                let before = copied_from.and_then(|id| self.files.get(&id));
+                let history = own.or(before);
                 let holds = |uuid: &Uuid| {
                     history.is_some_and(|history| {
                         history
@@ -372,6 +374,8 @@ impl World {
                 Answer::Transcript {
                     folder_present: !self.gone_folders.contains(&folder),
                     found: TranscriptFacts {
+                        file: own.is_some(),
+                        fell_back: own.is_none() && before.is_some(),
                         exists: history.is_some(),
                         present: uuids.into_iter().filter(holds).collect(),
                     },

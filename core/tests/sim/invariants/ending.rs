@@ -67,7 +67,8 @@ impl Oracle {
     /// CR-01, A-15: a turn that ran when the app died comes back; nothing suspends it.
     fn comes_back(&mut self, change: &Change<'_>) {
         let Some(before) = change.before else { return };
-        let ran = before.status == Status::Running && before.turn.is_some();
+        let stopping = self.book(before.id).died_stopping;
+        let ran = before.status == Status::Running && before.turn.is_some() && !stopping;
         let boot = matches!(change.input, Input::Boot(_));
         if boot && ran && change.after.status == Status::Paused {
             self.fail("INV-44", format!("{} ran when the app died and is suspended", before.id));

@@ -135,17 +135,19 @@ impl Oracle {
     /// The app reads an event: tools that start, and what ends the unseen time.
     pub(super) fn heard(&mut self, id: SessionId, event: &StreamEvent) {
         let book = self.book(id);
-        match event {
-            StreamEvent::Assistant(line) if !line.synthetic => {
-                book.shape_since = None;
-                for content in &line.content {
-                    if let Content::ToolUse { id, input, .. } = content {
-                        let detail = input["command"].as_str().unwrap_or_default().to_string();
-                        book.calls.insert(id.clone(), (detail, true));
-                    }
+        if let StreamEvent::Assistant(line) = event
+            && !line.synthetic
+        {
+            book.shape_since = None;
+            for content in &line.content {
+                if let Content::ToolUse { id, input, .. } = content {
+                    let detail = input["command"].as_str().unwrap_or_default().to_string();
+                    book.calls.insert(id.clone(), (detail, true));
                 }
             }
-            StreamEvent::Partial(partial) => match &partial.kind {
+        }
+        if let StreamEvent::Partial(partial) = event {
+            match &partial.kind {
                 PartialKind::BlockStart { .. }
                 | PartialKind::Text { .. }
                 | PartialKind::Thinking { .. }
@@ -155,13 +157,12 @@ impl Oracle {
                 | PartialKind::MessageDelta { .. }
                 | PartialKind::MessageStop
                 | PartialKind::Other => {}
-            },
-            StreamEvent::ControlRequest {
-                body: ControlAsk::CanUseTool { tool_use, .. }, ..
-            } => {
-                set_started(book, tool_use, false);
             }
-            _ => {}
+        }
+        if let StreamEvent::ControlRequest { body, .. } = event
+            && let ControlAsk::CanUseTool { tool_use, .. } = body
+        {
+            set_started(book, tool_use, false);
         }
     }
 

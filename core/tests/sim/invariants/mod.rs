@@ -58,6 +58,8 @@ struct Book {
     charged: Option<(Day, u8)>,
     concluded: u64,
     stop_asked: bool,
+    /// The person had asked for a stop when the app died.
+    died_stopping: bool,
     local: bool,
     /// The last turn delivered its answer and nothing was sent since.
     delivered: bool,
@@ -138,7 +140,7 @@ impl Oracle {
             book.foreign = false;
             book.again = false;
             book.replay_due = false;
-            book.stop_asked = false;
+            book.died_stopping = std::mem::take(&mut book.stop_asked);
             let open = matches!(row.status, Status::Starting | Status::Running);
             let claim = Claim { actor: Actor::CrashRecovery, at: clock.at };
             book.claim = Some(claim).filter(|_| open && row.intent_running);

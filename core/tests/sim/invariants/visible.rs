@@ -16,7 +16,7 @@ const FUTURE_MS: i64 = 60_000;
 /// The one predicate, a second time (HD-08, HD-09, HD-22).
 fn is_unseen(row: &SessionRow, recovery_on: bool, now: Now) -> bool {
     let age = now.wall.since(row.status_changed_at);
-    row.in_shape() && !row.delivered && recovery_on && age < CAP_MS && age >= -FUTURE_MS
+    row.in_shape() && !row.delivered && recovery_on && (-FUTURE_MS..CAP_MS).contains(&age)
 }
 
 impl Oracle {
