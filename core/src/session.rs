@@ -162,6 +162,8 @@ pub struct SessionRow {
     pub cli_session_id: Option<CliSessionId>,
     /// The id minted for the launch that is under way.
     pub cli_session_wanted: Option<CliSessionId>,
+    /// The conversation the current one was copied from, until a turn of the copy has ended well.
+    pub cli_session_before: Option<CliSessionId>,
     /// The last assistant line of the last good turn (A-04 b).
     pub last_good_assistant: Option<Uuid>,
     /// Whether any turn was ever answered.
@@ -237,6 +239,7 @@ impl SessionRow {
             intent_running: true,
             cli_session_id: None,
             cli_session_wanted: None,
+            cli_session_before: None,
             last_good_assistant: None,
             ever_answered: false,
             delivered: false,

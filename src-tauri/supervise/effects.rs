@@ -279,8 +279,8 @@ impl Effects {
             Question::Folder { folder } => {
                 self.asks.look(self.generation, ask, Look::Folder { folder })
             }
-            Question::Transcript { folder, account, cli_session, uuids } => {
-                let look = Look::Transcript { folder, account, cli_session, uuids };
+            Question::Transcript { folder, account, cli_session, copied_from, uuids } => {
+                let look = Look::Transcript { folder, account, cli_session, copied_from, uuids };
                 self.asks.look(self.generation, ask, look)
             }
             Question::Stamped => Some(or_failed(self.stamped())),

@@ -165,6 +165,7 @@ impl Chance {
             intent_running: self.coin(),
             cli_session_id: self.maybe(Self::uuid),
             cli_session_wanted: self.maybe(Self::uuid),
+            cli_session_before: self.maybe(Self::uuid),
             last_good_assistant: self.maybe(Self::uuid),
             ever_answered: self.coin(),
             delivered: self.coin(),
@@ -216,6 +217,7 @@ impl Chance {
             calls: (0..self.below(4)).map(|_| call(self)).collect(),
             carries_unanswered: self.coin(),
             answered: self.coin(),
+            stopped: self.coin(),
         }
     }
 

@@ -91,7 +91,8 @@ pub fn replay_plan(row: &SessionRow, found: &TranscriptFacts, minted: Minted) ->
     if !found.exists {
         if let Some(message) = memory.message.filter(|_| !row.ever_answered && !started) {
             let uuid = own_uuid(row, message);
-            let conversation = Conversation::New { id: resume };
+            // a file that holds nothing still takes the id
+            let conversation = if found.file { new } else { Conversation::New { id: resume } };
             return ReplayPlan::SendAgain { conversation, uuid, message };
         }
         return ReplayPlan::HandOver {
@@ -165,7 +166,9 @@ pub fn message_plan(row: &SessionRow, found: &TranscriptFacts, minted: Minted) -
         Some(_) if row.ever_answered => MessagePlan::HandOver(new),
         // an id that was minted and never used stays good; one that was used and left nothing
         // behind is not taken again, the CLI might still know it
-        Some(id) if row.turn_count == 0 => MessagePlan::Into(Conversation::New { id }),
+        Some(id) if row.turn_count == 0 && !found.file => {
+            MessagePlan::Into(Conversation::New { id })
+        }
         Some(_) | None => MessagePlan::Into(new),
     }
 }
@@ -200,7 +203,7 @@ mod tests {
     }
 
     fn there(present: &[Uuid]) -> TranscriptFacts {
-        TranscriptFacts { exists: true, present: present.to_vec() }
+        TranscriptFacts { file: true, exists: true, present: present.to_vec(), fell_back: false }
     }
 
     fn fork(at: Option<Uuid>) -> Conversation {
@@ -218,6 +221,11 @@ mod tests {
         (first.ever_answered, first.last_good_assistant) = (false, None);
         let plan = replay_plan(&first, &TranscriptFacts::default(), MINTED);
         let conversation = Conversation::New { id: OLD };
+        assert_eq!(plan, ReplayPlan::SendAgain { conversation, uuid: M, message: M });
+        // a file that holds nothing of it: the id is taken all the same
+        let torn = TranscriptFacts { file: true, ..TranscriptFacts::default() };
+        let conversation = Conversation::New { id: MINTED.conversation };
+        let plan = replay_plan(&first, &torn, MINTED);
         assert_eq!(plan, ReplayPlan::SendAgain { conversation, uuid: M, message: M });
     }
 

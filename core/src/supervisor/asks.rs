@@ -88,6 +88,7 @@ impl State {
             folder: row.folder.clone(),
             account: row.account.clone(),
             cli_session: resume_id(row),
+            copied_from: row.cli_session_before,
             uuids,
         })
     }
@@ -232,6 +233,7 @@ impl State {
         match purpose {
             LaunchFor::Queue if self.queue_is_empty(id) => self.nothing_to_send(cx, id),
             LaunchFor::Queue => {
+                self.fall_back(cx, id, &found);
                 let minted = self.mint();
                 let Some(session) = self.sessions.get(&id) else {
                     return;

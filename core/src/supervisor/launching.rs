@@ -69,6 +69,9 @@ impl State {
         // rule: A-15
         self.change(cx, id, Actor::Launch, "launch", |row| {
             row.cli_session_wanted = Some(conversation.id());
+            if let Conversation::Fork { from, .. } = conversation {
+                row.cli_session_before = Some(from);
+            }
             row.intent_running = true;
         });
         cx.act(Act::Spawn { session: id, launch, plan: Box::new(plan) });

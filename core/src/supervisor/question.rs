@@ -22,6 +22,9 @@ pub enum Question {
         account: String,
         /// The conversation to look for; `None` asks for the folder alone.
         cli_session: Option<CliSessionId>,
+        /// The conversation it was copied from, to look for when the CLI has the first one not (a copy has
+        /// no usable file before its first message).
+        copied_from: Option<CliSessionId>,
         /// The uuids to look for.
         uuids: Vec<Uuid>,
     },
@@ -72,8 +75,12 @@ pub enum Answer {
 /// What a transcript holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TranscriptFacts {
-    /// The CLI has the conversation (a file of zero length does not count).
+    /// A file of this conversation's name is there, whatever it holds.
+    pub file: bool,
+    /// The CLI has the conversation: the file holds at least one whole line of it.
     pub exists: bool,
+    /// It is the one it was copied from that was found, not the copy.
+    pub fell_back: bool,
     /// Those of the asked uuids that stand in it.
     pub present: Vec<Uuid>,
 }

@@ -105,6 +105,7 @@ impl State {
             self.stop_child(cx, id);
             return;
         }
+        self.fall_back(cx, id, found);
         let minted = self.mint();
         let Some(session) = self.sessions.get(&id) else {
             return;
@@ -132,6 +133,16 @@ impl State {
         let line = UserLine { uuid, origin: Origin::Replay, text };
         let purpose = Purpose::Replay { source, line };
         self.launch(cx, id, Delivery { conversation, purpose, hung: 0 });
+    }
+
+    /// A copy that never got a usable file is left behind: the conversation it was made from goes on.
+    pub(super) fn fall_back(&mut self, cx: &mut Cx, id: SessionId, found: &TranscriptFacts) {
+        // rule: A-15
+        if found.fell_back {
+            self.change(cx, id, Actor::Launch, "back to the copied conversation", |row| {
+                row.cli_session_id = row.cli_session_before.take();
+            });
+        }
     }
 
     /// The row leaves the shape: from here on it is coming back.
@@ -272,6 +283,7 @@ impl State {
         self.note(cx, id, prompt::NOTE_CONVERSATION_GONE);
         self.change(cx, id, Actor::Launch, "a new conversation", |row| {
             row.cli_session_id = None;
+            row.cli_session_before = None;
             row.last_good_assistant = None;
         });
         match purpose {

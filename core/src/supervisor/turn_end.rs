@@ -86,6 +86,7 @@ impl State {
             folder: session.row.folder.clone(),
             account: session.row.account.clone(),
             cli_session: Some(cli_session),
+            copied_from: None,
             uuids: alloc::vec![],
         };
         let wait = self.limits.turn_end_ask_ms;
@@ -284,6 +285,7 @@ impl State {
                 // rule: A-04
                 row.last_good_assistant = last;
                 row.ever_answered = true;
+                row.cli_session_before = None;
             }
             close(row);
         });

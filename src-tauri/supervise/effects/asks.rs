@@ -25,6 +25,7 @@ pub(super) enum Look {
         folder: String,
         account: String,
         cli_session: Option<CliSessionId>,
+        copied_from: Option<CliSessionId>,
         uuids: Vec<Uuid>,
     },
 }
@@ -67,15 +68,28 @@ pub(super) fn failed(words: &str) -> Answer {
 fn answer(ground: &Ground, look: Look) -> Answer {
     match look {
         Look::Folder { folder } => Answer::Folder { present: present(ground, &folder) },
-        Look::Transcript { folder, account, cli_session, uuids } => {
+        Look::Transcript { folder, account, cli_session, copied_from, uuids } => {
             let folder_present = present(ground, &folder);
-            match cli_session.map(|id| found(ground, &account, id, &uuids)) {
+            let found = |id| found(ground, &account, id, &uuids);
+            match cli_session.map(|id| or_copied(found, id, copied_from)) {
                 None => Answer::Transcript { folder_present, found: TranscriptFacts::default() },
                 Some(Ok(found)) => Answer::Transcript { folder_present, found },
                 Some(Err(words)) => failed(&words),
             }
         }
     }
+}
+
+/// The conversation, or the one it was copied from where the CLI has only that.
+fn or_copied(
+    found: impl Fn(CliSessionId) -> Result<TranscriptFacts, String>,
+    id: CliSessionId,
+    copied_from: Option<CliSessionId>,
+) -> Result<TranscriptFacts, String> {
+    let own = found(id)?;
+    let Some(original) = copied_from.filter(|_| !own.exists) else { return Ok(own) };
+    let before = found(original)?;
+    Ok(if before.exists { TranscriptFacts { fell_back: true, ..before } } else { own })
 }
 
 fn present(ground: &Ground, folder: &str) -> bool {
@@ -101,5 +115,5 @@ fn found(
     let facts =
         probes::transcript(&config, &id.to_string(), &asked).map_err(|error| error.to_string())?;
     let present = facts.present.iter().filter_map(|text| text.parse().ok()).collect();
-    Ok(TranscriptFacts { exists: facts.exists, present })
+    Ok(TranscriptFacts { file: facts.file, exists: facts.exists, present, fell_back: false })
 }

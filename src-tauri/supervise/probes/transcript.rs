@@ -32,7 +32,9 @@ pub enum TailKind {
 /// What was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TranscriptFacts {
-    /// The CLI can resume this conversation: the file is there and not empty.
+    /// A file of this name is there, whatever it holds.
+    pub file: bool,
+    /// The CLI can resume this conversation: the file holds at least one whole line of it.
     pub exists: bool,
     /// Length of the file.
     pub bytes: u64,
@@ -52,6 +54,7 @@ pub fn transcript(
     message_uuids: &[String],
 ) -> io::Result<TranscriptFacts> {
     let mut facts = TranscriptFacts {
+        file: false,
         exists: false,
         bytes: 0,
         present: Vec::new(),
@@ -61,7 +64,7 @@ pub fn transcript(
     let Some((path, bytes)) = newest(config_dir, session_id)? else {
         return Ok(facts);
     };
-    (facts.exists, facts.bytes) = (bytes > 0, bytes);
+    (facts.file, facts.bytes) = (true, bytes);
     let mut seen = BTreeSet::new();
     each_line(BufReader::new(File::open(path)?), LINE_MAX_BYTES, |line| {
         read_line(line, message_uuids, &mut seen, &mut facts);
@@ -170,6 +173,7 @@ fn read_line(
     let last_block = message.as_ref().and_then(|message| last_block(message.content?));
     match entry.kind.as_str() {
         "user" => {
+            facts.exists |= entry.uuid.is_some();
             facts.tail = match last_block.as_deref() {
                 Some("tool_result") => TailKind::ToolResult,
                 Some(_) => TailKind::UserMessage,
@@ -178,6 +182,7 @@ fn read_line(
             seen.extend(entry.uuid.filter(|uuid| wanted.contains(uuid)));
         }
         "assistant" => {
+            facts.exists |= entry.uuid.is_some();
             facts.tail = match last_block.as_deref() {
                 Some("tool_use") => TailKind::ToolCall,
                 Some(_) | None => TailKind::Assistant,

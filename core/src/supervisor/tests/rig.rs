@@ -236,6 +236,8 @@ impl Rig {
             Question::Transcript { uuids, .. } => Answer::Transcript {
                 folder_present: self.folder,
                 found: TranscriptFacts {
+                    file: !self.transcript.is_empty(),
+                    fell_back: false,
                     exists: !self.transcript.is_empty(),
                     present: uuids
                         .iter()
