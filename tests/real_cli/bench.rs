@@ -75,6 +75,9 @@ pub(crate) struct Bench {
     pub(crate) seen: Seen,
     handle: Option<Handle>,
     data: tempfile::TempDir,
+    /// Variables beside those of the home; a later one of the same name wins.
+    extra: Vec<(String, String)>,
+    limits: Limits,
 }
 
 /// How a supervisor is configured on this home; also in a process of its own.
@@ -101,7 +104,18 @@ impl Bench {
         let api = MockApi::start();
         let home = CliHome::new(&api);
         let data = tempfile::tempdir().expect("a temporary folder");
-        let mut bench = Bench { api, home, seen: Seen::default(), handle: None, data };
+        let (seen, limits) = (Seen::default(), limits());
+        let mut bench = Bench { api, home, seen, handle: None, data, extra: Vec::new(), limits };
+        bench.start();
+        bench
+    }
+
+    /// The same with other limits and further variables of the account.
+    pub(crate) fn with(limits: Limits, extra: &[(&str, &str)]) -> Bench {
+        let mut bench = Bench::new();
+        bench.quit();
+        bench.limits = limits;
+        bench.extra = extra.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
         bench.start();
         bench
     }
@@ -111,11 +125,14 @@ impl Bench {
     }
 
     pub(crate) fn config(&self) -> Config {
-        config(self.data(), self.variables(), self.home.config())
+        let config = config(self.data(), self.variables(), self.home.config());
+        Config { limits: self.limits.clone(), ..config }
     }
 
     pub(crate) fn variables(&self) -> Vec<(String, String)> {
-        self.home.env().into_iter().map(|(name, value)| (name.to_string(), value)).collect()
+        let home = self.home.env().into_iter().map(|(name, value)| (name.to_string(), value));
+        let kept = home.filter(|(name, _)| !self.extra.iter().any(|(extra, _)| extra == name));
+        kept.chain(self.extra.iter().cloned()).collect()
     }
 
     pub(crate) fn try_start(&self) -> Result<Handle, StartError> {
@@ -123,7 +140,12 @@ impl Bench {
     }
 
     pub(crate) fn start(&mut self) {
-        self.handle = Some(self.try_start().expect("a supervisor"));
+        // a process that is just being started shares the lock of the one before until it execs
+        let started = wait_for(Duration::from_secs(10), "the lock", || match self.try_start() {
+            Err(StartError::AlreadyRuns { .. }) => None,
+            started => Some(started),
+        });
+        self.handle = Some(started.expect("a supervisor"));
     }
 
     /// Ends the supervisor in an orderly way.

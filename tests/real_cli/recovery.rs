@@ -4,6 +4,8 @@ use crate::bench::{Bench, body};
 use crate::support::mock_api::{Ending, Gate, Reply};
 use crate::support::namespace::in_namespace;
 use crate::support::real_cli::wait_until;
+use omniscio_core::block::BlockKind;
+use omniscio_core::limits::Limits;
 use omniscio_core::prompt;
 use omniscio_core::session::{PendingAction, Status};
 use omniscio_core::supervisor::Command;
@@ -271,6 +273,56 @@ fn a_hang_whose_fallback_hangs_too_is_replayed() {
         assert!(bench.states(session).contains(&SHAPE), "{:?}", bench.states(session));
         bench.assert_never_twice("please answer this");
     });
+}
+
+// proves: A-04
+#[test]
+fn a_first_message_that_died_is_sent_in_a_new_conversation() {
+    in_namespace("recovery::a_first_message_that_died_is_sent_in_a_new_conversation", || {
+        let bench = Bench::new();
+        let gate = Gate::new();
+        bench.api.push(Reply::new().text("half an answer").hold_after(2, &gate));
+        let session = bench.create("the only message");
+        gate.wait_reached(TURN);
+        bench.wait_on_disk("the only message");
+        wait_until(TURN, "the CLI's id", || bench.row(session).cli_session_id.is_some());
+        let before = bench.row(session).cli_session_id;
+        bench.api.push(Reply::new().text("the whole answer"));
+        bench.kill_cli(session);
+        bench.wait_answer(session, "the whole answer");
+        assert_ne!(bench.row(session).cli_session_id, before);
+        let last = bench.api.main_requests().pop().expect("a request");
+        assert!(!body(&last).contains("half an"), "{}", body(&last));
+        bench.assert_never_twice("the only message");
+    });
+}
+
+// proves: AB-03, SW-07, SW-08
+#[test]
+fn a_reply_that_falls_silent_is_given_up_by_the_watchdog_and_replayed() {
+    in_namespace(
+        "recovery::a_reply_that_falls_silent_is_given_up_by_the_watchdog_and_replayed",
+        || {
+            let limits = Limits { silence_open_block_ms: 12_000, ..crate::bench::limits() };
+            // the CLI's own timer is out of reach: nobody but our watchdog ends this turn
+            let bench = Bench::with(limits, &[("CLAUDE_BYTE_STREAM_IDLE_TIMEOUT_MS", "300000")]);
+            bench.api.push(Reply::new().text("and then it fell silent").hang_after(2));
+            bench.api.push(Reply::new().text("an answer after all"));
+            let session = bench.create("please answer this");
+            bench.wait_answer(session, "an answer after all");
+            let stamped = (Status::NeedsYou, Some(PendingAction::ResponseAborted));
+            assert!(bench.states(session).contains(&stamped), "{:?}", bench.states(session));
+            assert_eq!((bench.replays(session), bench.bubbles(session)), (1, 1));
+            // what had been said stays in view
+            let said = bench.blocks(session).into_iter().any(|block| {
+                let text =
+                    matches!(block.kind, BlockKind::Assistant { text } if text.contains("and"));
+                block.cut_off && text
+            });
+            assert!(said, "{:?}", bench.blocks(session));
+            bench.assert_never_twice("please answer this");
+        },
+    );
 }
 
 // proves: RF-01, RF-07, RT-05, RT-07
