@@ -190,6 +190,7 @@ impl State {
 
     fn unqueue(&mut self, cx: &mut Cx, id: SessionId, message: crate::id::MessageId) -> Answered {
         self.known(id)?;
+        self.keep_queue(cx, id);
         let taken = self.session(id).and_then(|session| session.live.take_queued(message));
         if taken.is_none() {
             return Err(error(IpcCode::NotFound, "The message was already sent."));

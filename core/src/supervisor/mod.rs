@@ -32,9 +32,10 @@ pub use surface::*;
 use crate::id::{Rng, SessionId};
 use crate::ipc::{AccountView, RowView};
 use crate::limits::Limits;
+use crate::message::Queued;
 use crate::settings::Policy;
 use crate::time::{Mono, Now};
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -59,6 +60,8 @@ pub struct State {
     window: (bool, Option<SessionId>),
     cli_found: bool,
     quitting: bool,
+    /// The queues as they were before the last step that changed any: a refused commit takes it back.
+    queues_before: BTreeMap<SessionId, VecDeque<Queued>>,
     exited: bool,
 }
 
@@ -70,6 +73,8 @@ struct Cx {
     touched: BTreeSet<SessionId>,
     /// What each changed row said of itself before the step.
     before: BTreeMap<SessionId, change::Alert>,
+    /// Sessions whose queue the step changes.
+    queues: BTreeSet<SessionId>,
 }
 
 impl State {
@@ -91,6 +96,7 @@ impl State {
             window: (false, None),
             cli_found: true,
             quitting: false,
+            queues_before: BTreeMap::new(),
             exited: false,
         }
     }
@@ -130,8 +136,13 @@ fn view(session: &Session) -> RowView {
 
 /// Takes one input in. Never blocks, never fails; what it ignores it logs.
 pub fn step(state: &mut State, input: Input, now: Now) -> Step {
-    let mut cx =
-        Cx { now, step: Step::default(), touched: BTreeSet::new(), before: BTreeMap::new() };
+    let mut cx = Cx {
+        now,
+        step: Step::default(),
+        touched: BTreeSet::new(),
+        before: BTreeMap::new(),
+        queues: BTreeSet::new(),
+    };
     state.dispatch(&mut cx, input);
     state.finish(&mut cx);
     // who gave a command finds its effect in place when the reply comes
@@ -193,8 +204,12 @@ impl State {
         match row {
             Some(row) => {
                 // nothing of the refused step was done: the session is taken up as at a start
+                let queue = self.queues_before.remove(&id);
                 if let Some(session) = self.session(id) {
                     session.row = row;
+                    if let Some(queue) = queue {
+                        session.live.queue = queue;
+                    }
                     cx.touched.insert(id);
                     self.badge = None;
                     self.let_go(cx, id);
@@ -206,6 +221,18 @@ impl State {
                 self.sessions.remove(&id);
                 cx.act(Act::EmitGone(id));
             }
+        }
+    }
+
+    /// Before a step changes a queue: it can be taken back if the commit is refused.
+    fn keep_queue(&mut self, cx: &mut Cx, id: SessionId) {
+        if cx.queues.is_empty() {
+            self.queues_before.clear();
+        }
+        if cx.queues.insert(id)
+            && let Some(session) = self.sessions.get(&id)
+        {
+            self.queues_before.insert(id, session.live.queue.clone());
         }
     }
 

@@ -42,6 +42,7 @@ impl State {
             created_at: cx.now.wall,
             state: MessageState::Queued,
         }));
+        self.keep_queue(cx, id);
         if let Some(session) = self.session(id) {
             if first {
                 session.live.queue.push_front(queued);
@@ -103,6 +104,7 @@ impl State {
     /// Writes the first message of the queue to a child that takes messages.
     pub(super) fn write_queued(&mut self, cx: &mut Cx, id: SessionId, handover: Option<String>) {
         self.keep_before_local(id);
+        self.keep_queue(cx, id);
         let Some(session) = self.session(id) else {
             return;
         };
