@@ -1,12 +1,18 @@
 //! The commands that a project folder brings and the CLI would run by itself (A-23), as text to
 //! show. It only reads; whether they may run is the user's word.
+//!
+//! The CLI looks further than into the folder: it starts the servers of every `.mcp.json` from there
+//! up to the root of the disk, and takes the settings of the git root, and of the main checkout when
+//! the folder is in a linked worktree. What stands in the user's own home settings is not asked about.
 
 use serde_json::{Map, Value};
+use std::collections::BTreeSet;
+use std::env;
 use std::fs::File;
-use std::io::{ErrorKind, Read};
-use std::path::Path;
+use std::io::{self, ErrorKind, Read};
+use std::path::{Path, PathBuf};
 
-/// A larger settings file is shown as one that cannot be read.
+/// A larger file is shown as one that cannot be read.
 const FILE_MAX_BYTES: u64 = 1024 * 1024;
 
 /// Settings that run something, let something run unasked, or change where requests go.
@@ -28,71 +34,148 @@ const RUNS_SOMETHING: [&str; 12] = [
 /// One thing the folder brings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrustItem {
-    /// The file, relative to the folder.
+    /// The file: relative to the folder's real path when it is inside, else absolute.
     pub file: String,
     /// What it would do, for example `hook SessionStart: ./setup.sh`.
     pub text: String,
 }
 
-/// Everything in `folder` that runs by itself: hooks and other command settings of
+/// Everything that runs by itself when a session starts in `folder`: hooks and other settings of
 /// `.claude/settings*.json`, and the servers of `.mcp.json`. Empty for a folder that brings none. A
-/// file that is there and cannot be understood is an item of its own.
+/// file that is there and cannot be read or understood is an item of its own.
 // rule: A-23
 pub fn folder_commands(folder: &Path) -> Vec<TrustItem> {
-    let mut items = Vec::new();
-    for file in settings_files(folder) {
-        read(folder, &file, &mut items, settings_commands);
+    commands_for(folder, env::home_dir().as_deref())
+}
+
+fn commands_for(folder: &Path, home: Option<&Path>) -> Vec<TrustItem> {
+    let folder = real(folder.to_path_buf());
+    // its settings are the user's own, also where it is a git root
+    let home = home.map(|home| real(home.to_path_buf()));
+    let mut found = Found { folder, items: Vec::new() };
+    for place in found.settings_places() {
+        if home.as_ref() != Some(&place) {
+            found.settings(&place.join(".claude"));
+        }
     }
-    read(folder, ".mcp.json", &mut items, |mcp| servers(mcp.get("mcpServers")));
-    items
+    for place in found.folder.clone().ancestors() {
+        found.file(&place.join(".mcp.json"), |mcp| servers(mcp.get("mcpServers")));
+    }
+    found.items
 }
 
-/// `.claude/settings*.json`, in the order of their names.
-fn settings_files(folder: &Path) -> Vec<String> {
-    let Ok(entries) = folder.join(".claude").read_dir() else {
-        return Vec::new();
-    };
-    let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
-    let settings = |name: &String| name.starts_with("settings") && name.ends_with(".json");
-    let mut files: Vec<String> =
-        names.filter(settings).map(|name| format!(".claude/{name}")).collect();
-    files.sort();
-    files
+/// What has been found so far, for a folder by its real path.
+struct Found {
+    folder: PathBuf,
+    items: Vec<TrustItem>,
 }
 
-fn read(
-    folder: &Path,
-    file: &str,
-    items: &mut Vec<TrustItem>,
-    commands: impl Fn(&Map<String, Value>) -> Vec<String>,
-) {
-    let texts = match load(&folder.join(file)) {
-        Ok(None) => return,
-        Ok(Some(Value::Object(object))) => commands(&object),
-        Ok(Some(_)) => vec!["cannot be understood: it is not a JSON object".to_string()],
-        Err(why) => vec![format!("cannot be understood: {why}")],
+impl Found {
+    /// The folders whose `.claude` the CLI reads: this one, the git root, the main checkout.
+    fn settings_places(&mut self) -> Vec<PathBuf> {
+        let mut places = vec![self.folder.clone()];
+        let root = self.folder.ancestors().find(|place| place.join(".git").exists());
+        let Some(root) = root.map(Path::to_path_buf) else {
+            return places;
+        };
+        match main_checkout(&root) {
+            Ok(main) => places.extend(main),
+            Err(why) => self.note(&root.join(".git"), why),
+        }
+        places.insert(1, root);
+        let mut seen = BTreeSet::new();
+        places.retain(|place| seen.insert(place.clone()));
+        places
+    }
+
+    /// The `settings*.json` of one `.claude`, in the order of their names.
+    fn settings(&mut self, folder: &Path) {
+        let Ok(entries) = folder.read_dir() else {
+            return;
+        };
+        let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+        let settings = |name: &String| name.starts_with("settings") && name.ends_with(".json");
+        for name in names.filter(settings).collect::<BTreeSet<String>>() {
+            self.file(&folder.join(name), settings_commands);
+        }
+    }
+
+    fn file(&mut self, path: &Path, commands: impl Fn(&Map<String, Value>) -> Vec<String>) {
+        let texts = match load(path) {
+            Ok(None) => return,
+            Ok(Some(Value::Object(object))) => commands(&object),
+            Ok(Some(_)) => vec!["cannot be understood: it is not a JSON object".to_string()],
+            Err(why) => vec![why],
+        };
+        for text in texts {
+            self.note(path, text);
+        }
+    }
+
+    fn note(&mut self, path: &Path, text: String) {
+        let file = path.strip_prefix(&self.folder).unwrap_or(path).display().to_string();
+        self.items.push(TrustItem { file, text });
+    }
+}
+
+/// The main checkout of the linked git worktree `root`; none for any other git root. A repository
+/// without a checkout stands for itself.
+fn main_checkout(root: &Path) -> Result<Option<PathBuf>, String> {
+    let link = root.join(".git");
+    if link.is_dir() {
+        return Ok(None);
+    }
+    let Some(text) = read(&link)? else {
+        return Ok(None);
     };
-    items.extend(texts.into_iter().map(|text| TrustItem { file: file.to_string(), text }));
+    let Some(git_dir) = text.trim().strip_prefix("gitdir:") else {
+        return Ok(None);
+    };
+    let git_dir = root.join(git_dir.trim());
+    let Some(common) = read(&git_dir.join("commondir"))? else {
+        return Ok(None);
+    };
+    let common = real(git_dir.join(common.trim()));
+    let checkout = match common.parent() {
+        Some(parent) if common.ends_with(".git") => parent.to_path_buf(),
+        Some(_) | None => common,
+    };
+    Ok(Some(checkout))
+}
+
+fn real(path: PathBuf) -> PathBuf {
+    path.canonicalize().unwrap_or(path)
+}
+
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
 fn load(path: &Path) -> Result<Option<Value>, String> {
+    let Some(text) = read(path)? else {
+        return Ok(None);
+    };
+    let value = serde_json::from_str(&text);
+    value.map(Some).map_err(|error| format!("cannot be understood: {error}"))
+}
+
+/// The text of a file, decoded as the CLI does; none if there is no such file.
+fn read(path: &Path) -> Result<Option<String>, String> {
     // a named pipe of that name would hold the reader up for ever
     match path.metadata() {
         Ok(found) if found.is_file() => {}
-        Ok(_) => return Err("it is not a file".to_string()),
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            return Ok(None);
-        }
-        Err(error) => return Err(error.to_string()),
+        Ok(_) => return Err("cannot be read: it is not a file".to_string()),
+        Err(error) if is_absent(&error) => return Ok(None),
+        Err(error) => return Err(format!("cannot be read: {error}")),
     }
-    let mut text = String::new();
+    let mut bytes = Vec::new();
     File::open(path)
-        .and_then(|file| file.take(FILE_MAX_BYTES + 1).read_to_string(&mut text))
-        .map_err(|error| error.to_string())?;
-    if text.len() as u64 > FILE_MAX_BYTES {
-        return Err("it is too large".to_string());
+        .and_then(|file| file.take(FILE_MAX_BYTES + 1).read_to_end(&mut bytes))
+        .map_err(|error| format!("cannot be read: {error}"))?;
+    if bytes.len() as u64 > FILE_MAX_BYTES {
+        return Err("cannot be read: it is too large".to_string());
     }
-    serde_json::from_str(&text).map(Some).map_err(|error| error.to_string())
+    Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
 fn settings_commands(settings: &Map<String, Value>) -> Vec<String> {
@@ -227,6 +310,86 @@ mod tests {
             [""; 0]
         );
         assert_eq!(folder_commands(Path::new("/no/such/folder")), []);
+    }
+
+    /// What is found for `folder` below the user's home `home`, each file with the root cut off.
+    fn found(root: &Path, folder: &str, home: &str) -> Vec<String> {
+        let real = root.canonicalize().unwrap();
+        let items = commands_for(&root.join(folder), Some(&root.join(home)));
+        let inside = |item: &TrustItem| item.file.starts_with(&*real.to_string_lossy());
+        let file = |item: &TrustItem| item.file.replace(&*real.to_string_lossy(), "");
+        items.iter().filter(|item| inside(item)).map(file).collect()
+    }
+
+    fn put(root: &Path, name: &str, text: &str) {
+        fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
+        fs::write(root.join(name), text).unwrap();
+    }
+
+    const HOOK: &str = r#"{"hooks":{"SessionStart":[{"hooks":[{"command":"x"}]}]}}"#;
+    const SERVER: &str = r#"{"mcpServers":{"a":{"command":"x"}}}"#;
+
+    // proves: A-23
+    #[test]
+    fn what_the_cli_takes_from_above_the_folder_is_shown() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path();
+        fs::create_dir_all(root.join("up/repo/.git")).unwrap();
+        fs::create_dir_all(root.join("up/repo/mid/folder")).unwrap();
+        put(root, "up/.mcp.json", SERVER);
+        put(root, "up/repo/mid/.mcp.json", SERVER);
+        put(root, "up/repo/.claude/settings.json", HOOK);
+        put(root, "up/repo/.claude/settings.local.json", HOOK);
+        // the CLI takes no settings from there
+        put(root, "up/.claude/settings.json", HOOK);
+        put(root, "up/repo/mid/.claude/settings.json", HOOK);
+        let all = [
+            "/up/repo/.claude/settings.json",
+            "/up/repo/.claude/settings.local.json",
+            "/up/repo/mid/.mcp.json",
+            "/up/.mcp.json",
+        ];
+        assert_eq!(found(root, "up/repo/mid/folder", "home"), all);
+        // the folder's real place counts, not the way there
+        std::os::unix::fs::symlink(root.join("up/repo/mid/folder"), root.join("way")).unwrap();
+        assert_eq!(found(root, "way", "home"), all);
+        // the settings of the user's own home are the user's; a server there starts all the same
+        assert_eq!(found(root, "up/repo/mid/folder", "up/repo"), all[2..]);
+        assert_eq!(found(root, "up/repo/mid/folder", "way/../.."), all[2..]);
+        put(root, "up/.git/HEAD", "");
+        assert_eq!(found(root, "up", "up"), [""; 0]);
+        assert_eq!(commands_for(&root.join("up"), Some(&root.join("up"))).len(), 1);
+    }
+
+    // proves: A-23
+    #[test]
+    fn a_linked_worktree_brings_what_its_main_checkout_has() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path();
+        put(root, "main/.claude/settings.local.json", HOOK);
+        put(root, "main/.git/worktrees/w/commondir", "../..\n");
+        put(root, "bare/.claude/settings.json", HOOK);
+        put(root, "bare/worktrees/w/commondir", "../..\n");
+        put(root, "main/.git/modules/m/HEAD", "");
+        fs::create_dir_all(root.join("linked/sub")).unwrap();
+        for (link, shown) in [
+            ("gitdir: ../main/.git/worktrees/w\n", "/main/.claude/settings.local.json"),
+            (
+                &format!("gitdir: {}/main/.git/worktrees/w", root.display()),
+                "/main/.claude/settings.local.json",
+            ),
+            ("gitdir: ../bare/worktrees/w\n", "/bare/.claude/settings.json"),
+            // too long to be looked through, and so not nothing
+            (&format!("gitdir: ../x{}", " ".repeat(1024 * 1024)), "/linked/.git"),
+        ] {
+            put(root, "linked/.git", link);
+            assert_eq!(found(root, "linked/sub", "home"), [shown], "{link}");
+        }
+        // a submodule, and what is no link
+        for link in ["gitdir: ../main/.git/modules/m\n", "gitdir: /no/such", "", "x"] {
+            put(root, "linked/.git", link);
+            assert_eq!(found(root, "linked/sub", "home"), [""; 0], "{link}");
+        }
     }
 
     // proves: A-23
