@@ -15,21 +15,20 @@ use std::path::{Path, PathBuf};
 /// A larger file is shown as one that cannot be read.
 const FILE_MAX_BYTES: u64 = 1024 * 1024;
 
-/// Settings that run something, let something run unasked, or change where requests go.
-const RUNS_SOMETHING: [&str; 12] = [
-    "apiKeyHelper",
-    "awsAuthRefresh",
-    "awsCredentialExport",
-    "enableAllProjectMcpServers",
-    "enabledMcpjsonServers",
-    "enabledPlugins",
-    "env",
-    "extraKnownMarketplaces",
-    "fileSuggestion",
-    "gcpAuthRefresh",
-    "otelHeadersHelper",
-    "statusLine",
+/// Settings that neither run nor allow anything, nor delete or send anything. All others are shown.
+const HARMLESS: [&str; 8] = [
+    "$schema",
+    "alwaysThinkingEnabled",
+    "includeCoAuthoredBy",
+    "language",
+    "model",
+    "spinnerTipsEnabled",
+    "theme",
+    "verbose",
 ];
+
+/// Permissions that only take something away.
+const RESTRICTING: [&str; 2] = ["ask", "deny"];
 
 /// One thing the folder brings.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,14 +87,22 @@ impl Found {
         places
     }
 
-    /// The `settings*.json` of one `.claude`, in the order of their names.
+    /// The `settings*.json` of one `.claude`. Those that the CLI reads are opened by their names: a
+    /// folder that cannot be listed may still let them be opened.
     fn settings(&mut self, folder: &Path) {
-        let Ok(entries) = folder.read_dir() else {
-            return;
-        };
-        let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
-        let settings = |name: &String| name.starts_with("settings") && name.ends_with(".json");
-        for name in names.filter(settings).collect::<BTreeSet<String>>() {
+        let mut names = BTreeSet::from(["settings.json", "settings.local.json"].map(String::from));
+        match folder.read_dir() {
+            Ok(entries) => {
+                let listed =
+                    entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+                names.extend(
+                    listed.filter(|name| name.starts_with("settings") && name.ends_with(".json")),
+                );
+            }
+            Err(error) if is_absent(&error) => {}
+            Err(error) => self.note(folder, format!("cannot be read: {error}")),
+        }
+        for name in names {
             self.file(&folder.join(name), settings_commands);
         }
     }
@@ -179,18 +186,32 @@ fn read(path: &Path) -> Result<Option<String>, String> {
 }
 
 fn settings_commands(settings: &Map<String, Value>) -> Vec<String> {
-    let mut texts = hooks(settings.get("hooks"));
-    texts.extend(RUNS_SOMETHING.iter().filter_map(|name| {
-        let value = settings.get(*name).filter(|value| !is_nothing(value))?;
-        Some(format!("{name}: {}", short(value)))
-    }));
-    texts.extend(servers(settings.get("mcpServers")));
-    let permissions = settings.get("permissions");
-    for name in ["allow", "defaultMode"] {
-        let value = permissions.and_then(|all| all.get(name)).filter(|value| !is_nothing(value));
-        texts.extend(value.map(|value| format!("permissions.{name}: {}", short(value))));
-    }
-    texts
+    let shown = |(name, value): (&String, &Value)| match name.as_str() {
+        "hooks" => hooks(Some(value)),
+        "mcpServers" => servers(Some(value)),
+        "permissions" => permissions(value),
+        name if HARMLESS.contains(&name) || is_nothing(value) => Vec::new(),
+        name => vec![format!("{name}: {}", short(value))],
+    };
+    settings.iter().flat_map(shown).collect()
+}
+
+fn permissions(permissions: &Value) -> Vec<String> {
+    let Some(named) = permissions.as_object() else {
+        return Some(permissions)
+            .filter(|value| !is_nothing(value))
+            .map(|value| format!("permissions: {}", short(value)))
+            .into_iter()
+            .collect();
+    };
+    let loosens = |(name, value): &(&String, &Value)| {
+        !RESTRICTING.contains(&name.as_str()) && !is_nothing(value)
+    };
+    named
+        .iter()
+        .filter(loosens)
+        .map(|(name, value)| format!("permissions.{name}: {}", short(value)))
+        .collect()
 }
 
 /// A shape that is not the known one is shown as it stands.
@@ -244,11 +265,12 @@ fn server_text(server: &Value) -> String {
 
 fn is_nothing(value: &Value) -> bool {
     match value {
-        Value::Null | Value::Bool(false) => true,
+        Value::Null => true,
         Value::String(text) => text.is_empty(),
         Value::Array(items) => items.is_empty(),
         Value::Object(fields) => fields.is_empty(),
-        Value::Bool(true) | Value::Number(_) => false,
+        // `false` may turn a protection off
+        Value::Bool(_) | Value::Number(_) => false,
     }
 }
 
@@ -257,147 +279,4 @@ fn short(value: &Value) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::fs;
-
-    fn brought(files: &[(&str, &str)]) -> Vec<String> {
-        let home = tempfile::tempdir().unwrap();
-        fs::create_dir(home.path().join(".claude")).unwrap();
-        for (name, text) in files {
-            fs::write(home.path().join(name), text).unwrap();
-        }
-        let items = folder_commands(home.path());
-        items.into_iter().map(|item| format!("{} | {}", item.file, item.text)).collect()
-    }
-
-    // proves: A-23
-    #[test]
-    fn every_command_is_shown_with_its_file() {
-        let hooks = r#"{"hooks":{"SessionStart":[{"matcher":"*","hooks":[
-            {"type":"command","command":"./setup.sh"},{"prompt":"hi","type":"prompt"}]}],"Stop":"odd"},
-            "statusLine":{"command":"line.sh","type":"command"},"model":"x"}"#;
-        let local = r#"{"apiKeyHelper":"key.sh","env":{"BASH_ENV":"x.sh"},"permissions":{"allow":["Bash(rm:*)"],"deny":["x"]}}"#;
-        let mcp = r#"{"mcpServers":{"db":{"command":"npx","args":["-y","db"]},"web":{"url":"http://h"}}}"#;
-        let files = [
-            (".claude/settings.json", hooks),
-            (".claude/settings.local.json", local),
-            (".mcp.json", mcp),
-        ];
-        assert_eq!(
-            brought(&files),
-            [
-                ".claude/settings.json | hook SessionStart: ./setup.sh",
-                r#".claude/settings.json | hook SessionStart: {"prompt":"hi","type":"prompt"}"#,
-                ".claude/settings.json | hook Stop: odd",
-                r#".claude/settings.json | statusLine: {"command":"line.sh","type":"command"}"#,
-                ".claude/settings.local.json | apiKeyHelper: key.sh",
-                r#".claude/settings.local.json | env: {"BASH_ENV":"x.sh"}"#,
-                r#".claude/settings.local.json | permissions.allow: ["Bash(rm:*)"]"#,
-                ".mcp.json | MCP server db: npx -y db",
-                r#".mcp.json | MCP server web: {"url":"http://h"}"#,
-            ]
-        );
-    }
-
-    // proves: A-23
-    #[test]
-    fn a_folder_without_commands_asks_nothing() {
-        let quiet = r#"{"model":"opus","hooks":{},"env":{},"permissions":{"deny":["Read(x)"]}}"#;
-        assert_eq!(brought(&[]), [""; 0]);
-        assert_eq!(
-            brought(&[(".claude/settings.json", quiet), (".claude/other.json", "!")]),
-            [""; 0]
-        );
-        assert_eq!(folder_commands(Path::new("/no/such/folder")), []);
-    }
-
-    /// What is found for `folder` below the user's home `home`, each file with the root cut off.
-    fn found(root: &Path, folder: &str, home: &str) -> Vec<String> {
-        let real = root.canonicalize().unwrap();
-        let items = commands_for(&root.join(folder), Some(&root.join(home)));
-        let inside = |item: &TrustItem| item.file.starts_with(&*real.to_string_lossy());
-        let file = |item: &TrustItem| item.file.replace(&*real.to_string_lossy(), "");
-        items.iter().filter(|item| inside(item)).map(file).collect()
-    }
-
-    fn put(root: &Path, name: &str, text: &str) {
-        fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
-        fs::write(root.join(name), text).unwrap();
-    }
-
-    const HOOK: &str = r#"{"hooks":{"SessionStart":[{"hooks":[{"command":"x"}]}]}}"#;
-    const SERVER: &str = r#"{"mcpServers":{"a":{"command":"x"}}}"#;
-
-    // proves: A-23
-    #[test]
-    fn what_the_cli_takes_from_above_the_folder_is_shown() {
-        let root = tempfile::tempdir().unwrap();
-        let root = root.path();
-        fs::create_dir_all(root.join("up/repo/.git")).unwrap();
-        fs::create_dir_all(root.join("up/repo/mid/folder")).unwrap();
-        put(root, "up/.mcp.json", SERVER);
-        put(root, "up/repo/mid/.mcp.json", SERVER);
-        put(root, "up/repo/.claude/settings.json", HOOK);
-        put(root, "up/repo/.claude/settings.local.json", HOOK);
-        // the CLI takes no settings from there
-        put(root, "up/.claude/settings.json", HOOK);
-        put(root, "up/repo/mid/.claude/settings.json", HOOK);
-        let all = [
-            "/up/repo/.claude/settings.json",
-            "/up/repo/.claude/settings.local.json",
-            "/up/repo/mid/.mcp.json",
-            "/up/.mcp.json",
-        ];
-        assert_eq!(found(root, "up/repo/mid/folder", "home"), all);
-        // the folder's real place counts, not the way there
-        std::os::unix::fs::symlink(root.join("up/repo/mid/folder"), root.join("way")).unwrap();
-        assert_eq!(found(root, "way", "home"), all);
-        // the settings of the user's own home are the user's; a server there starts all the same
-        assert_eq!(found(root, "up/repo/mid/folder", "up/repo"), all[2..]);
-        assert_eq!(found(root, "up/repo/mid/folder", "way/../.."), all[2..]);
-        put(root, "up/.git/HEAD", "");
-        assert_eq!(found(root, "up", "up"), [""; 0]);
-        assert_eq!(commands_for(&root.join("up"), Some(&root.join("up"))).len(), 1);
-    }
-
-    // proves: A-23
-    #[test]
-    fn a_linked_worktree_brings_what_its_main_checkout_has() {
-        let root = tempfile::tempdir().unwrap();
-        let root = root.path();
-        put(root, "main/.claude/settings.local.json", HOOK);
-        put(root, "main/.git/worktrees/w/commondir", "../..\n");
-        put(root, "bare/.claude/settings.json", HOOK);
-        put(root, "bare/worktrees/w/commondir", "../..\n");
-        put(root, "main/.git/modules/m/HEAD", "");
-        fs::create_dir_all(root.join("linked/sub")).unwrap();
-        for (link, shown) in [
-            ("gitdir: ../main/.git/worktrees/w\n", "/main/.claude/settings.local.json"),
-            (
-                &format!("gitdir: {}/main/.git/worktrees/w", root.display()),
-                "/main/.claude/settings.local.json",
-            ),
-            ("gitdir: ../bare/worktrees/w\n", "/bare/.claude/settings.json"),
-            // too long to be looked through, and so not nothing
-            (&format!("gitdir: ../x{}", " ".repeat(1024 * 1024)), "/linked/.git"),
-        ] {
-            put(root, "linked/.git", link);
-            assert_eq!(found(root, "linked/sub", "home"), [shown], "{link}");
-        }
-        // a submodule, and what is no link
-        for link in ["gitdir: ../main/.git/modules/m\n", "gitdir: /no/such", "", "x"] {
-            put(root, "linked/.git", link);
-            assert_eq!(found(root, "linked/sub", "home"), [""; 0], "{link}");
-        }
-    }
-
-    // proves: A-23
-    #[test]
-    fn a_file_that_cannot_be_understood_is_never_nothing() {
-        for text in ["{", "[]", "", &format!("{{}}{}", " ".repeat(1024 * 1024))] {
-            let items = brought(&[(".claude/settings.json", text), (".mcp.json", text)]);
-            assert_eq!(items.len(), 2, "{items:?}");
-        }
-    }
-}
+mod tests;
