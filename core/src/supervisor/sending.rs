@@ -318,9 +318,12 @@ pub(super) fn reset_budget(row: &mut SessionRow) {
 /// What a later replay must know of this line.
 fn remember(row: &mut SessionRow, line: Option<&UserLine>, replay: bool) {
     let Some(line) = line else {
-        // a turn that began by itself has no operator message; an unanswered one stays remembered
+        // a turn that began by itself has no operator message; an unanswered one stays remembered, and
+        // what the turn says stands behind it: no cut at a last good turn may leave either out
         if row.replay.answered || row.replay.message.is_none() {
             row.replay = ReplayMemory::default();
+        } else {
+            row.replay.carries_unanswered = true;
         }
         return;
     };
