@@ -49,7 +49,9 @@ impl Oracle {
             LineText::Own(_) => "replay d: hand-over",
         };
         report.hit(plan);
-        self.book(id).replayed = true;
+        let book = self.book(id);
+        book.replayed = true;
+        book.by_itself = false;
     }
 
     /// INV-05: an automatic line is written by a restart, once, and never in between.
@@ -125,6 +127,7 @@ impl Oracle {
             return;
         }
         book.replayed = false;
+        book.by_itself = false;
         book.delivered = false;
         book.charged = None;
         book.message = Some(message);
@@ -180,7 +183,7 @@ impl Oracle {
             && result.stop_reason.is_none();
         if good {
             let book = self.book(id);
-            book.delivered = true;
+            book.delivered = !book.by_itself;
             if std::mem::take(&mut book.replayed) {
                 report.hit("answer delivered after a replay");
                 if std::mem::take(&mut book.surfaced) {
@@ -195,6 +198,7 @@ impl Oracle {
     pub(crate) fn began_by_itself(&mut self, id: SessionId) {
         let book = self.book(id);
         book.message = None;
+        book.by_itself = true;
         book.delivered = false;
         book.calls.clear();
     }

@@ -71,6 +71,8 @@ struct Book {
     surfaced: bool,
     /// An outside hand changed the row and the app has not noticed.
     foreign: bool,
+    /// The turn that runs began by itself: its answer is no answer to a message.
+    by_itself: bool,
     /// The turn that runs is a replay.
     replayed: bool,
     /// What waited while the row was cut off.
