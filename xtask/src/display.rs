@@ -1,10 +1,11 @@
 //! A private X display and a private session bus for a machine that has none.
 //!
 //! Both end with the [`Server`] value, and also when this program is killed (the kernel's
-//! parent-death signal, set through util-linux's `setpriv`). Never touches a display it did not
-//! start.
+//! parent-death signal, set through util-linux's `setpriv`); not by a Ctrl+C, which is for the app
+//! that they serve. Never touches a display it did not start.
 
 use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
 use crate::sh;
@@ -20,6 +21,8 @@ impl Server {
     fn start(program: &str, args: &[&str]) -> Result<Self, String> {
         let hint = format!("cannot start `{program}`; run `cargo xtask setup --test`");
         let mut child = tied(program, args)
+            // the terminal's signals go to the group of this program
+            .process_group(0)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -65,4 +68,15 @@ pub(crate) fn tied(program: &str, args: &[&str]) -> Command {
     let mut words = vec!["--pdeathsig", "TERM", "--", program];
     words.extend_from_slice(args);
     sh::command("setpriv", &words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_out_of_reach_of_the_terminals_signals() {
+        let server = Server::start("sh", &["-c", "cut -d' ' -f5 /proc/$$/stat; sleep 60"]).unwrap();
+        assert_eq!(server.address, server.child.id().to_string());
+    }
 }
