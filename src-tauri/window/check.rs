@@ -1,6 +1,7 @@
-//! The form of what the page sends: paths, links, sizes. What a request means is the rules' business.
+//! The form of what the page sends: paths, links, sizes, and that a person has decided about what a
+//! folder brings. What a request means is the rules' business.
 
-use omniscio_core::ipc::{IpcCode, IpcError};
+use omniscio_core::ipc::{FolderCheck, IpcCode, IpcError};
 use omniscio_core::supervisor::Command;
 use tauri::Url;
 
@@ -51,6 +52,38 @@ pub(super) fn command(command: &Command) -> Result<(), IpcError> {
     }
 }
 
+/// Holds a new session to the person's decision about what its folder brings, whatever the page
+/// says: without one it is refused, and "without them" leaves the folder's settings out.
+// rule: A-23
+pub(super) fn trust(
+    command: &mut Command,
+    look: impl FnOnce(&str) -> Result<FolderCheck, IpcError>,
+) -> Result<(), IpcError> {
+    let Command::Create { folder, user_settings_only, .. } = command else {
+        return Ok(());
+    };
+    if *user_settings_only {
+        return Ok(());
+    }
+    let check = look(folder)?;
+    if !check.exists {
+        // nobody can say what it will bring when it comes back
+        let message = "This folder does not exist. Choose another one.".to_string();
+        return Err(IpcError { code: IpcCode::FolderMissing, message });
+    }
+    if check.commands.is_empty() {
+        return Ok(());
+    }
+    let Some(trusted) = check.decided else {
+        return Err(invalid(
+            "This folder brings commands that run by themselves. Start the session from the \
+             New session dialog, and decide there whether they may run.",
+        ));
+    };
+    *user_settings_only = !trusted;
+    Ok(())
+}
+
 /// A link for a program outside: web or mail, nothing that names a file or starts something.
 pub(super) fn link(text: &str) -> Result<Url, IpcError> {
     let refused = || invalid("Only web and mail links are opened.");
@@ -81,6 +114,7 @@ fn invalid(words: &str) -> IpcError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use omniscio_core::ipc::FolderCommand;
 
     #[test]
     fn only_web_and_mail_links_go_out() {
@@ -120,5 +154,53 @@ mod tests {
         assert!(path("pro").is_ok() && path("").is_ok() && full_path("/a").is_ok());
         assert!(path("a\0b").is_err() && path(&"x".repeat(5_000)).is_err());
         assert!(full_path("a/b").is_err() && full_path("~/a").is_err() && full_path("").is_err());
+    }
+
+    fn create(user_settings_only: bool) -> Command {
+        Command::Create {
+            folder: "/p".to_string(),
+            text: "go".to_string(),
+            model: None,
+            permission_mode: None,
+            account: None,
+            user_settings_only,
+        }
+    }
+
+    fn brings(exists: bool, commands: usize, decided: Option<bool>) -> FolderCheck {
+        let command = FolderCommand { file: ".mcp.json".to_string(), text: "x".to_string() };
+        FolderCheck {
+            exists,
+            real_path: "/p".to_string(),
+            decided,
+            commands: vec![command; commands],
+        }
+    }
+
+    // proves: A-23
+    #[test]
+    fn what_a_folder_brings_runs_only_after_a_yes() {
+        let (with, without) = (Ok(create(false)), Ok(create(true)));
+        for (check, outcome) in [
+            (brings(true, 0, None), with.clone()),
+            (brings(true, 0, Some(false)), with.clone()),
+            (brings(true, 1, Some(true)), with),
+            (brings(true, 1, Some(false)), without),
+            (brings(true, 1, None), Err(IpcCode::Invalid)),
+            (brings(false, 0, Some(true)), Err(IpcCode::FolderMissing)),
+        ] {
+            let mut command = create(false);
+            let said = trust(&mut command, |folder| {
+                assert_eq!(folder, "/p");
+                Ok(check.clone())
+            });
+            assert_eq!(said.map(|()| command).map_err(|error| error.code), outcome, "{check:?}");
+        }
+        // "without them" needs no decision, and nothing else makes a session from a folder
+        for mut command in [create(true), Command::Quit] {
+            let before = command.clone();
+            assert_eq!(trust(&mut command, |_| unreachable!()), Ok(()));
+            assert_eq!(command, before);
+        }
     }
 }

@@ -32,11 +32,15 @@ pub(crate) fn subscribe(desk: State<'_, Desk>, channel: Channel) {
     desk.listen(channel);
 }
 
-/// A command for the rules.
+/// A command for the rules. A new session's folder runs what it brings only as decided.
 #[tauri::command]
-pub(crate) async fn command(desk: State<'_, Desk>, command: Command) -> Answer<Reply> {
+pub(crate) async fn command(desk: State<'_, Desk>, mut command: Command) -> Answer<Reply> {
     check::command(&command)?;
-    desk.ask(|handle| handle.command(command)).await
+    desk.ask(move |handle| {
+        check::trust(&mut command, |folder| handle.folder_check(folder))?;
+        handle.command(command)
+    })
+    .await
 }
 
 /// `SESSION_RETRY_ABORTED_RESPONSE`: forces a restart of this session.
