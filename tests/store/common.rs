@@ -48,6 +48,16 @@ pub(crate) fn commit(store: &mut Store, writes: &[Write]) {
     assert_eq!(store.commit(writes, NOW).unwrap(), Committed::Done);
 }
 
+/// A row as the store keeps it: a deleted one without what quotes the conversation.
+pub(crate) fn as_stored(row: &SessionRow) -> SessionRow {
+    let mut row = row.clone();
+    if row.deleted_at.is_some() {
+        (row.title, row.replay) = Default::default();
+        (row.card, row.words, row.answer_line) = Default::default();
+    }
+    row
+}
+
 /// Every row of every table, in words: equal if and only if the contents are.
 pub(crate) fn dump(database: &Path) -> Vec<String> {
     let connection = Connection::open(database).unwrap();

@@ -1,9 +1,11 @@
 //! Messages and blocks: order, paging, the last operator turn, and what a deletion takes along.
 
-use crate::common::{NOW, change, commit, folder, insert, plain};
+use crate::common::{NOW, as_stored, assert_log_tells_all, change, commit, folder, insert, plain};
 use omniscio_core::block::{Block, BlockKind};
+use omniscio_core::card::{Card, CardKind};
 use omniscio_core::id::Uuid;
 use omniscio_core::message::{Message, MessageState, Origin};
+use omniscio_core::session::SessionRow;
 use omniscio_core::supervisor::Write;
 use omniscio_core::time::Wall;
 use omniscio_lib::supervise::store::Store;
@@ -163,6 +165,53 @@ fn blocks_that_were_open_when_the_app_died_are_closed_as_cut_off() {
     let closed = Block { open: false, cut_off: true, ..open };
     assert_eq!(store.blocks(SESSION, None, 9).unwrap().blocks, [text(1, "whole"), closed]);
     assert_eq!(store.close_open_blocks().unwrap(), 0);
+}
+
+#[test]
+fn a_deletion_leaves_no_quotes_in_its_row_and_its_entry_and_nothing_on_the_disk() {
+    let (_folder, database, mut store) = with_session();
+    let said = message(1, Origin::Operator, MessageState::Queued, "a secret plan");
+    commit(&mut store, &[Write::Message(said), store_of(text(1, "a secret plan"))]);
+    let quoting = SessionRow {
+        title: "quoted".to_owned(),
+        words: Some("quoted".to_owned()),
+        answer_line: Some("quoted".to_owned()),
+        card: Some(Card {
+            request: "r".to_owned(),
+            tool_use: "t".to_owned(),
+            kind: CardKind::Permission,
+            tool: "Bash".to_owned(),
+            input: json!({"command": "quoted"}),
+            suggestions: Vec::new(),
+            reason: None,
+            asked_at: NOW,
+            orphaned: false,
+        }),
+        ..plain(1)
+    };
+    commit(&mut store, &[change(Some(&plain(1)), &quoting)]);
+    let on_disk = |words: &str| {
+        let files = ["omniscio.db", "omniscio.db-wal"].map(|name| database.with_file_name(name));
+        files.iter().any(|file| {
+            let bytes = std::fs::read(file).unwrap_or_default();
+            bytes.windows(words.len()).any(|part| part == words.as_bytes())
+        })
+    };
+    assert!(on_disk("a secret plan"));
+
+    // the reducer's own row still has them, also in what it writes later
+    let deleted = SessionRow { deleted_at: Some(NOW), ..quoting.clone() };
+    let later = SessionRow { unread: true, ..deleted.clone() };
+    commit(&mut store, &[change(Some(&quoting), &deleted)]);
+    commit(&mut store, &[change(Some(&deleted), &later)]);
+    assert!(!on_disk("a secret plan"), "it is still on the disk");
+    assert_eq!(store.row(SESSION).unwrap(), Some(as_stored(&later)));
+    assert_log_tells_all(&store);
+    let connection = Connection::open(&database).unwrap();
+    let sql = "SELECT ifnull(before, '') || after FROM transitions ORDER BY id DESC LIMIT 2";
+    let mut entries = connection.prepare(sql).unwrap();
+    let entries = entries.query_map([], |row| row.get::<_, String>(0)).unwrap();
+    assert!(entries.map(Result::unwrap).all(|entry| !entry.contains("quoted")));
 }
 
 // proves: DB-07

@@ -1,6 +1,7 @@
 //! Rows: what is written is read, for random rows and chains of changes, and the log tells it all.
 
-use crate::common::{Chance, NOW, assert_log_tells_all, change, commit, folder, insert, plain};
+use crate::common::{Chance, NOW, as_stored, assert_log_tells_all, change, commit, folder};
+use crate::common::{insert, plain};
 use omniscio_core::id::Uuid;
 use omniscio_core::session::{PendingAction, SessionRow, Status};
 use omniscio_core::settings::Settings;
@@ -22,7 +23,7 @@ fn every_fact_of_random_rows_comes_back_through_a_new_start() {
         drop(store);
         let store = Store::open(&database).unwrap();
         for row in &rows {
-            assert_eq!(store.row(row.id).unwrap().as_ref(), Some(row), "seed {seed}");
+            assert_eq!(store.row(row.id).unwrap(), Some(as_stored(row)), "seed {seed}");
         }
         let loaded = store.load().unwrap();
         rows.retain(|row| row.deleted_at.is_none());
@@ -46,6 +47,7 @@ fn the_audit_log_alone_gives_every_row_after_any_chain_of_changes() {
             commit(&mut store, &[change(Some(&before), &after)]);
             rows[at] = after;
         }
+        let rows: Vec<SessionRow> = rows.iter().map(as_stored).collect();
         assert_eq!(store.every_row().unwrap(), rows, "seed {seed}");
         assert_log_tells_all(&store);
         assert_eq!(store.audit(None, 1_000).unwrap().len(), 11 + 300);

@@ -54,7 +54,20 @@ impl Store {
             }
         }
         transaction.commit()?;
+        if writes.iter().any(is_deletion) {
+            self.empty_log();
+        }
         Ok(Committed::Done)
+    }
+
+    /// Moves the write-ahead log into the database and empties it: it still holds what was deleted.
+    fn empty_log(&self) {
+        let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
+        let busy = self.connection.query_row(sql, [], |row| row.get::<_, bool>(0));
+        if busy != Ok(false) {
+            // the step is durable all the same, and the log is overwritten in time
+            tracing::warn!(?busy, "the log could not be emptied after a deletion");
+        }
     }
 
     /// Remembers whether a folder may run what it brings, by its real path.
@@ -94,7 +107,11 @@ struct Change<'a> {
 impl Change<'_> {
     /// Writes the row and its audit entry; `false` if the row is not as it was read.
     fn write(&self, on: &Connection, read: Option<&SessionRow>) -> Result<bool, StoreError> {
-        let after = row::facts(self.after)?;
+        let mut after = row::facts(self.after)?;
+        let deleted = self.after.deleted_at.is_some();
+        if deleted {
+            row::forget_said(&mut after)?;
+        }
         let Some(read) = read else {
             if !insert_row(on, row::to_sql(after.clone())?)? {
                 return Ok(false);
@@ -110,10 +127,13 @@ impl Change<'_> {
         if !update_row(on, row::to_sql(after.clone())?, read)? {
             return Ok(false);
         }
-        let (was, is) = row::difference(&before, &after);
+        let (mut was, is) = row::difference(&before, &after);
+        if deleted {
+            was.retain(|name, _| !row::is_said(name));
+        }
         let verdict = format!("{} -> {}", state(read), state(self.after));
         self.record(on, Some(Value::Object(was)), Value::Object(is), &verdict)?;
-        if self.after.deleted_at.is_some() && read.deleted_at.is_none() {
+        if deleted && read.deleted_at.is_none() {
             erase_conversation(on, self.after.id)?;
         }
         Ok(true)
@@ -141,6 +161,19 @@ impl Change<'_> {
             verdict,
         ])?;
         Ok(())
+    }
+}
+
+fn is_deletion(write: &Write) -> bool {
+    match write {
+        Write::Row { before, after, .. } => {
+            let before = before.as_ref().and_then(|row| row.deleted_at);
+            after.deleted_at.is_some() && before.is_none()
+        }
+        Write::Message(_)
+        | Write::MessageState { .. }
+        | Write::Block { .. }
+        | Write::Settings(_) => false,
     }
 }
 
@@ -197,7 +230,9 @@ fn update_row(
     Ok(on.prepare_cached(&sql)?.execute(params_from_iter(values))? == 1)
 }
 
-/// A deleted session keeps its row and its audit entries, not what was said in it.
+/// A deleted session keeps its row without what quotes the conversation, and its audit entries: the
+/// entry of the deletion quotes nothing, those before it stay as they were written. Messages and blocks
+/// go in the same transaction.
 fn erase_conversation(on: &Connection, session: SessionId) -> Result<(), StoreError> {
     let session = session.to_string();
     on.execute("DELETE FROM blocks WHERE session = ?1", [&session])?;

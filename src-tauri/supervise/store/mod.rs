@@ -25,11 +25,12 @@ use std::path::Path;
 
 /// Settings of the connection that hold for its whole life. The wait for another program's lock is
 /// in milliseconds. FULL: with a write-ahead log, NORMAL would not sync a commit, and what was done
-/// after it could outlive it when the power fails.
+/// after it could outlive it when the power fails. What is deleted is overwritten.
 // rule: DB-03
 const CONNECTION: &str = "\
     PRAGMA busy_timeout = 5000;
     PRAGMA synchronous = FULL;
+    PRAGMA secure_delete = ON;
     PRAGMA foreign_keys = ON;";
 
 /// Prepared statements kept; there are fewer in the store.
@@ -89,7 +90,7 @@ mod tests {
 
     // proves: DB-03
     #[test]
-    fn each_commit_reaches_the_disk_before_it_returns() {
+    fn each_commit_reaches_the_disk_and_what_is_deleted_is_overwritten() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(&folder.path().join(paths::DATABASE_FILE)).unwrap();
         let value = |name| {
@@ -97,5 +98,6 @@ mod tests {
             value.unwrap()
         };
         assert_eq!(value("synchronous"), 2, "2 is FULL");
+        assert_eq!(value("secure_delete"), 1);
     }
 }

@@ -135,12 +135,30 @@ pub(super) fn from_sql(row: &rusqlite::Row<'_>) -> Result<Facts, StoreError> {
 
 /// The row that these facts make; missing ones are a new row's.
 pub(super) fn from_facts(found: Facts) -> Result<SessionRow, StoreError> {
-    let blank = SessionRow::new(Uuid(0), String::new(), String::new(), String::new(), Wall(0));
-    let mut all = facts(&blank)?;
+    let mut all = blank()?;
     let id = found.get("id").and_then(Value::as_str).unwrap_or("?").to_owned();
     all.extend(found);
     serde_json::from_value(Value::Object(all))
         .map_err(|error| StoreError::unreadable("session", format!("{id}: {error}")))
+}
+
+/// The facts that quote the conversation.
+const SAID: [&str; 5] = ["title", "card", "words", "answer_line", "replay"];
+
+/// Whether a fact quotes the conversation.
+pub(super) fn is_said(name: &str) -> bool {
+    SAID.contains(&name)
+}
+
+/// Makes the facts that quote the conversation a new row's.
+pub(super) fn forget_said(facts: &mut Facts) -> Result<(), StoreError> {
+    facts.extend(blank()?.into_iter().filter(|(name, _)| is_said(name)));
+    Ok(())
+}
+
+/// The facts of a row that has none.
+fn blank() -> Result<Facts, StoreError> {
+    facts(&SessionRow::new(Uuid(0), String::new(), String::new(), String::new(), Wall(0)))
 }
 
 /// The facts that differ, as they were and as they are.
