@@ -3,6 +3,10 @@
 //! They come from `accounts.json` in the data folder, and one exists by itself where the environment
 //! names an API or a config folder. Values of variables are never logged, shown or sent to the
 //! window: `Debug` leaves them out.
+//!
+//! A config folder is an absolute path. A child would look for any other inside of its project, which
+//! could then say what runs. The whole account is left out with a line in the log: without its folder
+//! it would be the login of another.
 
 use omniscio_core::ipc::AccountView;
 use omniscio_core::launch::child_env::{Var, environment_account};
@@ -34,7 +38,7 @@ pub struct Account {
     pub id: String,
     /// What the window calls it.
     pub label: String,
-    /// The CLI's config folder; `None` leaves it to the CLI (`~/.claude`).
+    /// The CLI's config folder, absolute; `None` leaves it to the CLI (`~/.claude`).
     pub config_dir: Option<PathBuf>,
     /// Further variables of the child.
     pub variables: Vec<Var>,
@@ -67,12 +71,17 @@ impl Account {
         }
     }
 
-    /// The account that these variables of the user's environment make, if any does.
+    /// The account that these variables of the user's environment make, if any does; none where they
+    /// name a config folder by a path that is not absolute.
     // rule: A-11
     pub fn of_environment(env: &[Var]) -> Option<Account> {
         let (folders, variables): (Vec<Var>, Vec<Var>) =
             environment_account(env)?.into_iter().partition(|(name, _)| name == CONFIG_DIR);
         let config_dir = folders.into_iter().next().map(|(_, folder)| PathBuf::from(folder));
+        if !is_full(config_dir.as_deref()) {
+            left_out(ENVIRONMENT);
+            return None;
+        }
         let api_key = variables.iter().any(|(name, _)| KEYS.contains(&name.as_str()));
         Some(Account {
             id: ENVIRONMENT.to_string(),
@@ -107,11 +116,17 @@ impl Account {
 pub fn load(data_dir: &Path, env: &[Var]) -> (Vec<Account>, Option<io::Error>) {
     let mut accounts: Vec<Account> = Account::of_environment(env).into_iter().collect();
     accounts.push(Account::of_the_cli());
-    match read_file(&data_dir.join(FILE)) {
+    let home = variable(env, "HOME").map(Path::new).filter(|home| home.is_absolute());
+    match read_file(&data_dir.join(FILE), home) {
         Ok(listed) => {
             for account in listed {
+                // also one that is left out: its sessions must not run under another login
                 accounts.retain(|known| known.id != account.id);
-                accounts.push(account);
+                if is_full(account.config_dir.as_deref()) {
+                    accounts.push(account);
+                } else {
+                    left_out(&account.id);
+                }
             }
             (accounts, None)
         }
@@ -123,6 +138,14 @@ pub fn load(data_dir: &Path, env: &[Var]) -> (Vec<Account>, Option<io::Error>) {
 /// Value of one variable in a list of them.
 pub fn variable<'a>(env: &'a [Var], name: &str) -> Option<&'a str> {
     env.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+}
+
+fn is_full(config_dir: Option<&Path>) -> bool {
+    config_dir.is_none_or(Path::is_absolute)
+}
+
+fn left_out(account: &str) {
+    tracing::error!(account, "left out: its config folder is not a full path");
 }
 
 #[derive(Deserialize)]
@@ -137,7 +160,7 @@ struct Listed {
     api_key: bool,
 }
 
-fn read_file(path: &Path) -> io::Result<Vec<Account>> {
+fn read_file(path: &Path, home: Option<&Path>) -> io::Result<Vec<Account>> {
     let bytes = fs::read(path)?;
     // its variables are nobody else's business
     fs::set_permissions(path, Permissions::from_mode(0o600))?;
@@ -146,14 +169,27 @@ fn read_file(path: &Path) -> io::Result<Vec<Account>> {
         let place = format!("line {}, column {}", error.line(), error.column());
         io::Error::new(ErrorKind::InvalidData, format!("{FILE} cannot be read at {place}"))
     })?;
-    let account = |of: Listed| Account {
-        id: of.id,
-        label: of.label,
-        config_dir: of.config_dir,
-        variables: of.variables.into_iter().collect(),
-        api_key: of.api_key,
+    let account = |mut of: Listed| {
+        // one place for it, whichever way it was written
+        let variable = of.variables.remove(CONFIG_DIR).map(PathBuf::from);
+        let config_dir = variable.or(of.config_dir).map(|folder| below_home(folder, home));
+        Account {
+            id: of.id,
+            label: of.label,
+            config_dir,
+            variables: of.variables.into_iter().collect(),
+            api_key: of.api_key,
+        }
     };
     Ok(listed.into_iter().map(account).collect())
+}
+
+/// `~/x` is below the home folder, where that is known.
+fn below_home(folder: PathBuf, home: Option<&Path>) -> PathBuf {
+    match (folder.strip_prefix("~"), home) {
+        (Ok(inside), Some(home)) if !inside.as_os_str().is_empty() => home.join(inside),
+        (Ok(_) | Err(_), _) => folder,
+    }
 }
 
 #[cfg(test)]
@@ -221,5 +257,43 @@ mod tests {
         let (accounts, error) = of(r#"[{"id":"x","label":"X","variables":{"KEY":["sk-secret"]}}]"#);
         assert_eq!(ids(&accounts), [ENVIRONMENT, DEFAULT]);
         assert!(!error.unwrap().to_string().contains("secret"));
+    }
+
+    // proves: A-11
+    #[test]
+    fn an_account_whose_config_folder_is_not_a_full_path_is_left_out() {
+        for folder in ["c", "./c", "~/c", "~"] {
+            let named = env(&[("CLAUDE_CONFIG_DIR", folder), ("ANTHROPIC_API_KEY", "k")]);
+            assert_eq!(Account::of_environment(&named), None, "{folder}");
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let of = |entry: &str, known: &[(&str, &str)]| {
+            fs::write(dir.path().join(FILE), format!("[{{{entry}}}]")).unwrap();
+            let (accounts, error) = load(dir.path(), &env(known));
+            assert!(error.is_none(), "{error:?}");
+            accounts
+        };
+        let home: &[_] = &[("HOME", "/h")];
+        for folder in ["", "c", "../c", "~", "~/", "~user/c"] {
+            for entry in [
+                format!(r#""id":"a","label":"A","configDir":"{folder}""#),
+                format!(r#""id":"a","label":"A","variables":{{"CLAUDE_CONFIG_DIR":"{folder}"}}"#),
+            ] {
+                assert_eq!(ids(&of(&entry, home)), [DEFAULT], "{entry}");
+            }
+        }
+        // one that replaces another does not hand its sessions back to it
+        let own = r#""id":"default","label":"Mine","configDir":"c""#;
+        assert_eq!(of(own, home), []);
+
+        let below = r#""id":"a","label":"A","configDir":"~/c""#;
+        assert_eq!(of(below, home)[1].config_dir, Some(PathBuf::from("/h/c")));
+        for unknown in [&[][..], &[("HOME", "h")]] {
+            assert_eq!(ids(&of(below, unknown)), [DEFAULT]);
+        }
+        let variable = r#""id":"a","label":"A","variables":{"CLAUDE_CONFIG_DIR":"/c","B":"1"}"#;
+        let account = &of(variable, home)[1];
+        assert_eq!(account.config_dir, Some(PathBuf::from("/c")));
+        assert_eq!(account.child_variables(), env(&[("CLAUDE_CONFIG_DIR", "/c"), ("B", "1")]));
     }
 }

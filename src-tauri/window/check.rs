@@ -2,6 +2,7 @@
 //! folder brings. What a request means is the rules' business.
 
 use omniscio_core::ipc::{FolderCheck, IpcCode, IpcError};
+use omniscio_core::settings::SettingChange;
 use omniscio_core::supervisor::Command;
 use tauri::Url;
 
@@ -20,11 +21,15 @@ pub(super) fn path(path: &str) -> Result<(), IpcError> {
     Ok(())
 }
 
-/// A path that is acted on: absolute.
+/// A folder that is acted on: its path is absolute.
 pub(super) fn full_path(given: &str) -> Result<(), IpcError> {
+    absolute(given, "Give the folder's full path.")
+}
+
+fn absolute(given: &str, otherwise: &str) -> Result<(), IpcError> {
     path(given)?;
     if !std::path::Path::new(given).is_absolute() {
-        return Err(invalid("Give the folder's full path."));
+        return Err(invalid(otherwise));
     }
     Ok(())
 }
@@ -33,6 +38,12 @@ pub(super) fn full_path(given: &str) -> Result<(), IpcError> {
 pub(super) fn command(command: &Command) -> Result<(), IpcError> {
     match command {
         Command::Create { folder, .. } => full_path(folder),
+        // it is started in any project's folder; an empty one is none
+        Command::SetSetting { change: SettingChange::ClaudePath(program) }
+            if !program.is_empty() =>
+        {
+            absolute(program, "Give the program's full path.")
+        }
         Command::Send { .. }
         | Command::Unqueue { .. }
         | Command::Stop { .. }
@@ -154,6 +165,18 @@ mod tests {
         assert!(path("pro").is_ok() && path("").is_ok() && full_path("/a").is_ok());
         assert!(path("a\0b").is_err() && path(&"x".repeat(5_000)).is_err());
         assert!(full_path("a/b").is_err() && full_path("~/a").is_err() && full_path("").is_err());
+    }
+
+    #[test]
+    fn a_program_is_named_by_its_full_path() {
+        let set = |path: &str| {
+            let change = SettingChange::ClaudePath(path.to_string());
+            command(&Command::SetSetting { change }).map_err(|error| error.code)
+        };
+        assert_eq!((set("/opt/claude"), set("")), (Ok(()), Ok(())));
+        for bad in ["claude", "./claude", "~/claude", "../claude", "/a\0b"] {
+            assert_eq!(set(bad), Err(IpcCode::Invalid), "{bad}");
+        }
     }
 
     fn create(user_settings_only: bool) -> Command {

@@ -29,7 +29,8 @@ const NODE_VERSIONS: [(&str, &str); 2] =
     [(".nvm/versions/node", "bin"), (".local/share/fnm/node-versions", "installation/bin")];
 
 /// The CLI's program: the files of `extra` first, then `path_var` (the PATH of the login shell),
-/// then the usual places. The error is where it was looked for.
+/// then the usual places. Only absolute paths count: any other would name a program of the project in
+/// which it is started. The error is where it was looked for.
 pub fn find_claude(
     path_var: Option<&OsStr>,
     home: Option<&Path>,
@@ -40,6 +41,10 @@ pub fn find_claude(
     let folders = on_path.chain(in_home).chain(ON_MACHINE.map(PathBuf::from));
     let mut looked: Vec<PathBuf> = Vec::new();
     for place in extra.iter().cloned().chain(folders.map(|folder| folder.join(NAME))) {
+        if !place.is_absolute() {
+            tracing::warn!(place = %place.display(), "passed over: it is not a full path");
+            continue;
+        }
         if looked.contains(&place) {
             continue;
         }
@@ -124,6 +129,23 @@ mod tests {
         assert_eq!(find(std::slice::from_ref(&chosen)), Ok(home.join("b/claude")));
         program(&chosen, "");
         assert_eq!(find(std::slice::from_ref(&chosen)), Ok(chosen));
+    }
+
+    #[test]
+    fn a_path_that_is_not_absolute_is_passed_over() {
+        // a program that is there, by the way from the folder in which this runs
+        let home = tempfile::tempdir().unwrap();
+        program(&home.path().join("claude"), "");
+        program(&home.path().join(".local/bin/claude"), "");
+        let here = std::env::current_dir().unwrap();
+        let up: PathBuf = here.components().skip(1).map(|_| "..").collect();
+        let relative = up.join(home.path().strip_prefix("/").unwrap());
+        let chosen = relative.join("claude");
+        assert!(is_program(&chosen));
+        match find_claude(Some(relative.as_os_str()), Some(&relative), &[chosen]) {
+            Ok(found) => assert!(found.is_absolute(), "{found:?}"),
+            Err(looked) => assert!(looked.iter().all(|place| place.is_absolute()), "{looked:?}"),
+        }
     }
 
     #[test]
