@@ -18,6 +18,7 @@ use super::surroundings;
 use omniscio_core::ipc::CliState;
 use omniscio_core::launch::child_env::Var;
 use omniscio_core::limits::Limits;
+use omniscio_core::session::ChildMark;
 use omniscio_core::settings::KillSwitches;
 use omniscio_core::supervisor::{Input, State, Step, step};
 use omniscio_core::time::Now;
@@ -138,7 +139,7 @@ impl Supervisor {
         let login_env = asking.join().unwrap_or_default();
 
         let (ground, cli) = ground(&config, login_env, &loaded)?;
-        boot_sweep(&ground, &loaded);
+        boot_sweep(&ground, store.children()?);
         let outbox = Outbox::start(Arc::new(listener)).map_err(StartError::System)?;
         let inbox = Arc::new(Inbox::default());
         let board = Arc::new(Board::new(loaded.settings, cli));
@@ -160,6 +161,7 @@ impl Supervisor {
             reader: Mutex::new(reader),
             switches: config.switches,
             fake: config.fake,
+            fixed: matches!(config.cli, Cli::Fixed { .. }),
             clock: Clock,
         }))
     }
@@ -211,13 +213,13 @@ fn ground(
     Ok((Arc::new(ground), cli))
 }
 
-/// Ends the children of an app that crashed, and what they left behind.
-fn boot_sweep(ground: &Ground, loaded: &Loaded) {
+/// Ends the children of an app that crashed, and what they left behind: also those of a session that
+/// was being deleted, or whose row cannot be read.
+fn boot_sweep(ground: &Ground, children: Vec<(String, ChildMark)>) {
     // rule: A-03
-    let sessions = loaded.rows.iter().filter_map(|row| {
-        let child = row.child?;
+    let sessions = children.into_iter().map(|(session_id, child)| {
         let parent = ProcessId { pid: child.pid, start_time: child.start };
-        Some(RecordedSession { session_id: row.id.to_string(), parents: vec![parent] })
+        RecordedSession { session_id, parents: vec![parent] }
     });
     let sessions: Vec<RecordedSession> = sessions.collect();
     if sessions.is_empty() {

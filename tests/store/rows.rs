@@ -3,7 +3,7 @@
 use crate::common::{Chance, NOW, as_stored, assert_log_tells_all, change, commit, folder};
 use crate::common::{insert, plain};
 use omniscio_core::id::Uuid;
-use omniscio_core::session::{PendingAction, SessionRow, Status};
+use omniscio_core::session::{ChildMark, PendingAction, SessionRow, Status};
 use omniscio_core::settings::Settings;
 use omniscio_core::supervisor::Write;
 use omniscio_core::time::Wall;
@@ -41,7 +41,7 @@ fn the_audit_log_alone_gives_every_row_after_any_chain_of_changes() {
         let mut store = Store::open(&database).unwrap();
         let mut rows: Vec<SessionRow> = (1..12).map(|n| chance.row(Uuid(n))).collect();
         commit(&mut store, &rows.iter().map(insert).collect::<Vec<_>>());
-        for _ in 0..300 {
+        for _ in 0..100 {
             let at = chance.below(rows.len() as u64) as usize;
             let (before, after) = (rows[at].clone(), chance.row(rows[at].id));
             commit(&mut store, &[change(Some(&before), &after)]);
@@ -50,7 +50,7 @@ fn the_audit_log_alone_gives_every_row_after_any_chain_of_changes() {
         let rows: Vec<SessionRow> = rows.iter().map(as_stored).collect();
         assert_eq!(store.every_row().unwrap(), rows, "seed {seed}");
         assert_log_tells_all(&store);
-        assert_eq!(store.audit(None, 1_000).unwrap().len(), 11 + 300);
+        assert_eq!(store.audit(None, 1_000).unwrap().len(), 11 + 100);
 
         // and the log cannot be bent afterwards
         drop(store);
@@ -109,6 +109,25 @@ fn facts_that_an_older_app_did_not_write_read_as_a_new_rows() {
     let loaded = store.load().unwrap();
     assert_eq!(loaded.rows, [plain(1)]);
     assert!(loaded.unreadable[0].contains(&plain(2).id.to_string()), "{:?}", loaded.unreadable);
+}
+
+// proves: A-03
+#[test]
+fn the_children_of_deleted_and_unreadable_rows_are_known_too() {
+    let (_folder, database) = folder();
+    let mut store = Store::open(&database).unwrap();
+    let of = |number: u128| {
+        let pid = u32::try_from(number).unwrap();
+        SessionRow { child: Some(ChildMark { pid, start: 7 }), ..plain(number) }
+    };
+    let deleted = SessionRow { deleted_at: Some(NOW), ..of(2) };
+    commit(&mut store, &[insert(&of(1)), insert(&deleted), insert(&of(3)), insert(&plain(4))]);
+    let connection = Connection::open(&database).unwrap();
+    let bad = "UPDATE sessions SET status = 'dancing' WHERE title = 'Session 3'";
+    connection.execute(bad, []).unwrap();
+    assert_eq!(store.load().unwrap().rows.len(), 2);
+    let wanted = [of(1), of(2), of(3)].map(|row| (row.id.to_string(), row.child.unwrap()));
+    assert_eq!(store.children().unwrap(), wanted);
 }
 
 #[test]

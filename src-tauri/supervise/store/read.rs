@@ -9,7 +9,7 @@ use omniscio_core::block::{Block, BlockKind};
 use omniscio_core::id::{MessageId, SessionId};
 use omniscio_core::ipc::TranscriptPage;
 use omniscio_core::message::{Message, MessageState, Origin, Queued, is_local_command};
-use omniscio_core::session::SessionRow;
+use omniscio_core::session::{ChildMark, SessionRow};
 use omniscio_core::settings::Settings;
 use omniscio_core::time::Wall;
 use rusqlite::{OptionalExtension, Row, params};
@@ -76,6 +76,28 @@ impl Store {
             recent_folders: self.recent_folders()?,
             unreadable,
         })
+    }
+
+    /// The recorded child of every session that has one, deleted and unreadable rows included.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    pub fn children(&self) -> Result<Vec<(String, ChildMark)>, StoreError> {
+        // rule: A-03
+        let mut statement = self.connection.prepare(
+            "SELECT id, json_extract(facts, '$.child') FROM sessions
+             WHERE json_type(facts, '$.child') = 'object' ORDER BY id",
+        )?;
+        let mut rows = statement.query([])?;
+        let mut children = Vec::new();
+        while let Some(found) = rows.next()? {
+            let (id, child): (String, String) = (found.get(0)?, found.get(1)?);
+            match serde_json::from_str(&child) {
+                Ok(child) => children.push((id, child)),
+                Err(_) => tracing::error!(session = id, "the recorded child cannot be read"),
+            }
+        }
+        Ok(children)
     }
 
     /// One row, deleted or not.

@@ -7,8 +7,11 @@ use omniscio_core::ipc::{Event, IpcCode, RowView};
 use omniscio_core::session::{PendingAction, Status, StopReason};
 use omniscio_core::supervisor::Command;
 use omniscio_lib::supervise::listener::Listener;
+use omniscio_lib::supervise::store::database_path;
 use omniscio_lib::supervise::supervisor::{StartError, Supervisor};
+use rusqlite::Connection;
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{self, Stdio};
 
 const HELLO: &str = "Say hello. [[fake: slow 50; say Hello there, whoever you are.]]";
@@ -136,7 +139,7 @@ fn the_app_that_is_killed() {
         return;
     };
     let app = App::start(config(home.as_ref()));
-    let folder = std::path::Path::new(&home).join("project").display().to_string();
+    let folder = Path::new(&home).join("project").display().to_string();
     let command = Command::Create {
         folder,
         text: "Go. [[fake: fail-first 1 bash 600; say Done.]]".to_string(),
@@ -156,11 +159,8 @@ fn the_app_that_is_killed() {
     app.handle.ended_within(LONG);
 }
 
-// proves: A-03
-#[test]
-fn what_a_killed_app_left_is_ended_by_the_next_start_and_the_turn_comes_back() {
-    let ground = Ground::new();
-    let home = ground.home.path();
+/// Starts the app on this home, kills it once its session works, and gives what it left running.
+fn left_by_a_killed_app(home: &Path) -> Vec<u32> {
     let mut first = process::Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "supervisor::life::the_app_that_is_killed", "--nocapture"])
         .env(HOME, home)
@@ -172,6 +172,31 @@ fn what_a_killed_app_left_is_ended_by_the_next_start_and_the_turn_comes_back() {
     let left = marked(home);
     first.kill().unwrap();
     first.wait().unwrap();
+    left
+}
+
+// proves: A-03
+#[test]
+fn what_a_killed_app_left_of_a_deleted_or_unreadable_session_is_ended_too() {
+    for change in ["deleted_at = 1", "status = 'dancing'"] {
+        let ground = Ground::new();
+        let home = ground.home.path();
+        let left = left_by_a_killed_app(home);
+        let connection = Connection::open(database_path(&home.join("data"))).unwrap();
+        assert_eq!(connection.execute(&format!("UPDATE sessions SET {change}"), []), Ok(1));
+        let app = ground.start();
+        let now = marked(home);
+        assert!(left.iter().all(|pid| !now.contains(pid)), "{change}: {left:?} live: {now:?}");
+        assert!(app.handle.snapshot().unwrap().rows.is_empty());
+    }
+}
+
+// proves: A-03
+#[test]
+fn what_a_killed_app_left_is_ended_by_the_next_start_and_the_turn_comes_back() {
+    let ground = Ground::new();
+    let home = ground.home.path();
+    let left = left_by_a_killed_app(home);
 
     let app = ground.start();
     let now = marked(home);
