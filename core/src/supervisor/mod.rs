@@ -145,6 +145,10 @@ pub fn step(state: &mut State, input: Input, now: Now) -> Step {
     };
     state.dispatch(&mut cx, input);
     state.finish(&mut cx);
+    if cx.queues.is_empty() && !cx.step.writes.is_empty() {
+        // the step before was committed, or there would have been a word of it
+        state.queues_before.clear();
+    }
     // who gave a command finds its effect in place when the reply comes
     let mut step = cx.step;
     step.acts.sort_by_key(|act| matches!(act, Act::Reply { .. }));

@@ -1,7 +1,7 @@
 //! The app of a world: how it starts, takes one input after the other through the reducer, commits and
 //! acts, and dies at any line of it. After every step the oracle looks.
 
-use crate::bugs::Bug;
+use crate::bugs::{Bug, unstored_resets};
 use crate::clock::{MINUTE, SECOND};
 use crate::world::{Event, Told, World};
 use omniscio_core::id::SessionId;
@@ -33,6 +33,13 @@ impl World {
         self.questions += 1;
         let limits = Bug::limits(self.bug);
         self.state = Some(State::new(limits));
+        if first {
+            for (id, (attempts, day)) in std::mem::take(&mut self.unstored) {
+                if let Some(row) = self.store.rows.get_mut(&id) {
+                    (row.retry_attempts, row.retry_day) = (attempts, day);
+                }
+            }
+        }
         if self.bug == Some(Bug::DebounceInMemory) {
             self.store.rows.values_mut().for_each(|row| row.last_restart_at = None);
         }
@@ -105,6 +112,9 @@ impl World {
         }
         let facts = (&self.store, &self.clock);
         self.oracle.committed((&input, current), &step.writes, facts, &mut self.report);
+        if self.bug == Some(Bug::NoReset) {
+            self.unstored.extend(unstored_resets(&step.writes));
+        }
         self.finish(step, death, tampered.is_empty());
         for session in tampered {
             let row = self.store.rows.get(&session).cloned().map(Box::new);

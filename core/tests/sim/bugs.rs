@@ -8,6 +8,7 @@ use omniscio_core::limits::Limits;
 use omniscio_core::session::{PendingAction, SessionRow, Status};
 use omniscio_core::settings::Policy;
 use omniscio_core::supervisor::{Step, Write};
+use omniscio_core::time::Day;
 use omniscio_core::verdict::Actor;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,9 +18,9 @@ pub(crate) enum Bug {
     DebounceInMemory,
     NoCap,
     ActBeforeSave,
-    /// A message of the person resets nothing.
+    /// A message of the person resets nothing in the store.
     NoReset,
-    /// A finished turn is stamped as cut off.
+    /// While no app runs, finished turns are stamped as cut off, their delivery forgotten.
     DeliveredStamped,
     /// With recovery off an abort leaves no mark.
     StampGated,
@@ -50,10 +51,10 @@ impl Bug {
         let Some(bug) = bug else { return Vec::new() };
         let mut told = Vec::new();
         for at in 0..step.writes.len() {
-            let Write::Row { before: Some(before), after, reason, .. } = &step.writes[at] else {
+            let Write::Row { after, reason, .. } = &step.writes[at] else {
                 continue;
             };
-            let (id, attempts) = (after.id, (before.retry_attempts, before.retry_day));
+            let id = after.id;
             // the queue may go on in the same step: then the turn is not the last one
             let last = step.writes[at..].iter().all(|write| match write {
                 Write::Row { after, .. } => after.id != id || after.status == Status::NeedsYou,
@@ -66,14 +67,6 @@ impl Bug {
                 reason == "finished" && after.delivered && after.pending.is_none() && last;
             let stamp = after.pending == Some(PendingAction::ResponseAborted);
             match bug {
-                Bug::NoReset if reason == "message written" && attempts.0 > 0 => {
-                    rewrite(step, at, id, |row| (row.retry_attempts, row.retry_day) = attempts);
-                }
-                Bug::DeliveredStamped if finished => rewrite(step, at, id, |row| {
-                    row.pending = Some(PendingAction::ResponseAborted);
-                    row.delivered = false;
-                    row.replay.answered = false;
-                }),
                 Bug::StampGated if stamp && !policy.aborted_response_recovery() => {
                     rewrite(step, at, id, |row| row.pending = None);
                 }
@@ -104,6 +97,22 @@ impl Bug {
         }
         told
     }
+}
+
+/// The reset of the budget that a message brings stays in memory: what the store had, by session.
+pub(crate) fn unstored_resets(writes: &[Write]) -> Vec<(SessionId, (u8, Option<Day>))> {
+    let lost = |write: &Write| match write {
+        Write::Row { before: Some(before), after, reason, .. } => {
+            let reset = reason == "message written" && before.retry_attempts > 0;
+            reset.then_some((after.id, (before.retry_attempts, before.retry_day)))
+        }
+        Write::Row { before: None, .. }
+        | Write::Message(_)
+        | Write::MessageState { .. }
+        | Write::Block { .. }
+        | Write::Settings(_) => None,
+    };
+    writes.iter().filter_map(lost).collect()
 }
 
 /// Changes the row of one write, and the same row in every later one.

@@ -1,6 +1,7 @@
 //! What the machine and other hands do to a world: folders and transcripts that go, clocks that are set,
 //! sleep, deaths of the app and of children. And, once a minute, a look at everything.
 
+use crate::bugs::Bug;
 use crate::clock::{MINUTE, SECOND};
 use crate::faults::{self, Blow};
 use crate::scripts::Phase;
@@ -75,7 +76,7 @@ impl World {
             let until = self.dice.weighted(&[(5, 3 * SECOND), (3, 50 * SECOND), (1, 40 * MINUTE)]);
             self.die(until);
             // an outside hand may stamp a finished row while no app runs (the triage script)
-            if self.dice.chance(300) {
+            if self.dice.chance(300) || self.bug == Some(Bug::DeliveredStamped) {
                 self.stamp_finished();
             }
         }
@@ -124,6 +125,10 @@ impl World {
             .find(|row| (row.status, row.pending) == (Status::NeedsYou, None) && row.delivered);
         if let Some(row) = finished {
             row.pending = Some(PendingAction::ResponseAborted);
+            if self.bug == Some(Bug::DeliveredStamped) {
+                row.delivered = false;
+                row.replay.answered = false;
+            }
             let row = row.clone();
             self.oracle.overwritten(&row, self.clock.at);
         }

@@ -15,6 +15,7 @@ use crate::store::Store;
 use omniscio_core::id::SessionId;
 use omniscio_core::settings::KillSwitches;
 use omniscio_core::supervisor::{Input, LaunchId, State};
+use omniscio_core::time::Day;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
@@ -67,6 +68,8 @@ pub(crate) struct World {
     pub(crate) oracle: Oracle,
     pub(crate) report: Report,
     pub(crate) bug: Option<Bug>,
+    /// What the next start finds in place of a reset that was not stored.
+    pub(crate) unstored: BTreeMap<SessionId, (u8, Option<Day>)>,
     pub(crate) switches: KillSwitches,
     /// Which start of the app this is.
     pub(crate) run: u64,
@@ -108,6 +111,7 @@ impl World {
             oracle: Oracle::new(),
             report: Report::default(),
             bug,
+            unstored: BTreeMap::new(),
             switches,
             run: 0,
             questions: 0,
