@@ -11,7 +11,10 @@ const PATH_MAX_BYTES: usize = 4_096;
 /// Longer links are nobody's.
 const URL_MAX_BYTES: usize = 8_192;
 /// Programs outside that may get a link.
-const SCHEMES: [&str; 3] = ["http", "https", "mailto"];
+const SCHEMES: [&str; 3] = ["http", "https", MAIL];
+const MAIL: &str = "mailto";
+/// What a mail link may fill in. Some mail programs would also attach a file that it names.
+const MAIL_FIELDS: [&str; 3] = ["body", "cc", "subject"];
 
 /// A path that may be looked at: any text a person may have typed so far.
 pub(super) fn path(path: &str) -> Result<(), IpcError> {
@@ -95,13 +98,29 @@ pub(super) fn trust(
     Ok(())
 }
 
-/// A link for a program outside: web or mail, nothing that names a file or starts something.
+/// A link for a program outside: web or mail, nothing that names a file or starts something. A mail
+/// link keeps its addresses, subject, text and copies.
 pub(super) fn link(text: &str) -> Result<Url, IpcError> {
     let refused = || invalid("Only web and mail links are opened.");
     if text.len() > URL_MAX_BYTES || text.chars().any(char::is_control) {
         return Err(refused());
     }
-    Url::parse(text).ok().filter(|url| SCHEMES.contains(&url.scheme())).ok_or_else(refused)
+    let url = Url::parse(text).ok().filter(|url| SCHEMES.contains(&url.scheme()));
+    let mut url = url.ok_or_else(refused)?;
+    if url.scheme() == MAIL {
+        // as they stand: a `+` in a mail link is a plus
+        let kept: Vec<&str> =
+            url.query().unwrap_or_default().split('&').filter(|field| may_fill_in(field)).collect();
+        let kept = kept.join("&");
+        url.set_query(Some(kept.as_str()).filter(|kept| !kept.is_empty()));
+        url.set_fragment(None);
+    }
+    Ok(url)
+}
+
+fn may_fill_in(field: &str) -> bool {
+    let name = field.split_once('=').map(|(name, _)| name);
+    name.is_some_and(|name| MAIL_FIELDS.iter().any(|known| known.eq_ignore_ascii_case(name)))
 }
 
 /// Whether the window may go there: the app's own pages only.
@@ -144,6 +163,23 @@ mod tests {
             assert_eq!(link(bad).map_err(|error| error.code), Err(IpcCode::Invalid), "{bad}");
         }
         assert!(link(&format!("https://x/{}", "y".repeat(URL_MAX_BYTES))).is_err());
+    }
+
+    #[test]
+    fn a_mail_link_fills_in_no_more_than_it_may() {
+        for (given, opened) in [
+            ("mailto:a@example.org", "mailto:a@example.org"),
+            (
+                "MAILTO:a@x?Subject=a+b%26c&CC=b@x&body=l%0Am",
+                "mailto:a@x?Subject=a+b%26c&CC=b@x&body=l%0Am",
+            ),
+            ("mailto:a@x?attach=/etc/passwd", "mailto:a@x"),
+            ("mailto:?subject=s&attachment=file:///f&body=b", "mailto:?subject=s&body=b"),
+            ("mailto:a@x?%61ttach=/f&bcc=c@x&subject&amp;attach=/f&=x#body=y", "mailto:a@x"),
+            ("https://x/?attach=1#a", "https://x/?attach=1#a"),
+        ] {
+            assert_eq!(link(given).unwrap().as_str(), opened);
+        }
     }
 
     #[test]
