@@ -11,7 +11,12 @@ pub(in crate::supervise) mod table;
 use super::clock::Deadline;
 use super::pty::{Child, Exit, Signal};
 use rustix::process::{Pid, kill_process};
+#[cfg(target_os = "linux")]
+use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+#[cfg(target_os = "linux")]
+use std::os::fd::OwnedFd;
 use std::thread;
 use std::time::Duration;
 use table::Environ;
@@ -170,14 +175,23 @@ fn sweep_sessions(
     protect: &[u32],
     timings: SweepTimings,
 ) -> Vec<SweptProcess> {
+    let look = || Snapshot::take(data, sessions, protect).leftovers(sessions);
+    in_rounds(look, |victims| end_all(data, victims, timings))
+}
+
+/// Ends what a look finds until it finds nothing new: one that could not be ended is waited for once.
+fn in_rounds(
+    look: impl Fn() -> Vec<Victim>,
+    mut end: impl FnMut(Vec<Victim>) -> Vec<SweptProcess>,
+) -> Vec<SweptProcess> {
     let mut swept: Vec<SweptProcess> = Vec::new();
     for _ in 0..SWEEP_ROUNDS {
-        let victims = Snapshot::take(data, sessions, protect).leftovers(sessions);
+        let mut victims = look();
+        victims.retain(|victim| !swept.iter().any(|old| old.id == victim.id));
         if victims.is_empty() {
             break;
         }
-        swept.retain(|old| !victims.iter().any(|victim| victim.id == old.id));
-        swept.extend(end_all(data, victims, timings));
+        swept.extend(end(victims));
     }
     swept
 }
@@ -203,12 +217,47 @@ impl Victim {
             && alive(self.id)
     }
 
+    /// Signals the process, and none that got its number after it was looked at.
     fn signal(&self, data: &str, signal: Signal) {
-        let pid = i32::try_from(self.id.pid).ok().and_then(Pid::from_raw);
-        if let Some(pid) = pid.filter(|_| self.still_ours(data)) {
+        let Some(pid) = i32::try_from(self.id.pid).ok().and_then(Pid::from_raw) else {
+            return;
+        };
+        let handle = Handle::open(pid);
+        if self.still_ours(data) {
             // an error means that it is gone, which the wait sees
-            kill_process(pid, signal.into()).ok();
+            handle.signal(signal).ok();
         }
+    }
+}
+
+/// What a signal goes to.
+enum Handle {
+    /// The process itself: its number may be reused meanwhile.
+    #[cfg(target_os = "linux")]
+    Process(OwnedFd),
+    /// Whoever has the number when the signal is sent: where the system knows no handles (Linux before
+    /// 5.3, a sandbox without the call) or has none to give.
+    Number(Pid),
+}
+
+impl Handle {
+    #[cfg(target_os = "linux")]
+    fn open(pid: Pid) -> Handle {
+        pidfd_open(pid, PidfdFlags::empty()).map_or(Handle::Number(pid), Handle::Process)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn open(pid: Pid) -> Handle {
+        Handle::Number(pid)
+    }
+
+    fn signal(&self, signal: Signal) -> io::Result<()> {
+        match self {
+            #[cfg(target_os = "linux")]
+            Handle::Process(process) => pidfd_send_signal(process, signal.into())?,
+            Handle::Number(pid) => kill_process(*pid, signal.into())?,
+        }
+        Ok(())
     }
 }
 

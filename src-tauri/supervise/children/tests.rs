@@ -2,6 +2,7 @@
 //! recorded CLI of these tables is this test process.
 
 use super::*;
+use std::cell::RefCell;
 
 const DEAD: ProcessId = ProcessId { pid: 500, start_time: 0 };
 const OTHER_DEAD: ProcessId = ProcessId { pid: 501, start_time: 0 };
@@ -71,4 +72,47 @@ fn what_is_below_a_sheltered_process_or_above_this_one_is_kept() {
     assert!(below(900, &[900], &[]));
     assert!(!below(880, &[890], &[]), "only what is below");
     assert!(below(880, &[], &[880]) && !below(900, &[], &[880]), "spared alone");
+}
+
+// proves: A-03
+#[test]
+fn one_that_cannot_be_ended_is_waited_for_once_and_holds_nothing_else_up() {
+    let victim = |pid: u32| Victim {
+        id: ProcessId { pid, start_time: 7 },
+        session_id: "s".to_string(),
+        command: String::new(),
+    };
+    let (stuck, late) = (900, 901);
+    let rounds = RefCell::new(Vec::new());
+    let look = || match rounds.borrow().len() {
+        0 => vec![victim(stuck)],
+        _ => vec![victim(stuck), victim(late)],
+    };
+    let swept = in_rounds(look, |victims| {
+        rounds.borrow_mut().push(victims.iter().map(|victim| victim.id.pid).collect::<Vec<_>>());
+        let report = |Victim { id, session_id, command }| {
+            let gone = id.pid != stuck;
+            SweptProcess { id, session_id, command, killed: true, gone }
+        };
+        victims.into_iter().map(report).collect()
+    });
+    assert_eq!(*rounds.borrow(), [[stuck], [late]]);
+    assert_eq!(
+        swept.iter().map(|s| (s.id.pid, s.gone)).collect::<Vec<_>>(),
+        [(stuck, false), (late, true)]
+    );
+}
+
+// proves: A-03
+#[cfg(target_os = "linux")]
+#[test]
+fn a_signal_goes_to_the_process_that_was_looked_at_and_to_none_with_its_number() {
+    let mut child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+    let pid = Pid::from_child(&child);
+    let handle = Handle::open(pid);
+    assert!(matches!(handle, Handle::Process(_)), "the system has handles");
+    handle.signal(Signal::Kill).unwrap();
+    child.wait().unwrap();
+    // its number is free now: the handle still means the dead one
+    assert!(handle.signal(Signal::Kill).is_err());
 }
