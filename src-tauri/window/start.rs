@@ -2,11 +2,20 @@
 
 use super::desk::Desk;
 use super::events::Ears;
+use super::quit;
+use crate::supervise::clock::Deadline;
+use crate::supervise::handle::Handle;
 use crate::supervise::supervisor::{Config, StartError, Supervisor};
 use anyhow::{Result, ensure};
 use omniscio_core::ipc::{IpcCode, IpcError};
+use std::time::Duration;
 use std::{io, thread};
 use tauri::AppHandle;
+
+/// One that is quitting lets the data folder go within this: longer than the grace of a child that
+/// resists, and its kill.
+const LOCK_WAIT: Duration = Duration::from_secs(8);
+const LOCK_POLL: Duration = Duration::from_millis(100);
 
 /// Says what to do where no window can appear, before the toolkit ends the process with its own words.
 pub(super) fn need_display() -> Result<()> {
@@ -23,8 +32,10 @@ pub(super) fn need_display() -> Result<()> {
 pub(super) fn supervisor(app: &AppHandle, desk: &Desk, config: Config) -> io::Result<()> {
     let (app, desk) = (app.clone(), desk.clone());
     thread::Builder::new().name("start".to_string()).spawn(move || {
-        let ears = Ears::new(app.clone(), desk.clone());
-        match Supervisor::start(config, ears) {
+        match patiently(|| {
+            let ears = Ears::new(app.clone(), desk.clone());
+            Supervisor::start(config.clone(), ears)
+        }) {
             Ok(handle) => desk.ready(handle),
             Err(error @ StartError::AlreadyRuns { .. }) => {
                 // rule: A-31
@@ -40,6 +51,20 @@ pub(super) fn supervisor(app: &AppHandle, desk: &Desk, config: Config) -> io::Re
         }
     })?;
     Ok(())
+}
+
+/// Waits for another one to let the data folder go: the person may have quit it just now.
+fn patiently(start: impl Fn() -> Result<Handle, StartError>) -> Result<Handle, StartError> {
+    // rule: A-31
+    let deadline = Deadline::after(LOCK_WAIT);
+    loop {
+        match start() {
+            Err(StartError::AlreadyRuns { .. }) if !deadline.passed() && !quit::begun() => {
+                thread::sleep(LOCK_POLL);
+            }
+            started => return started,
+        }
+    }
 }
 
 fn why(error: &StartError) -> IpcError {
