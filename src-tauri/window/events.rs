@@ -1,7 +1,7 @@
 //! What the supervisor tells: events to the page, the badge, notices to the desktop, the end.
 
 use super::desk::Desk;
-use super::{MAIN, logged, notify};
+use super::{MAIN, logged, notify, quit};
 use crate::supervise::listener::Listener;
 use omniscio_core::id::SessionId;
 use omniscio_core::ipc::Event;
@@ -10,6 +10,10 @@ use tauri::{AppHandle, Manager};
 /// A message up to this long goes to the page directly; a longer one is fetched by it, which takes
 /// several times as long (Tauri's limit is 8192 bytes).
 const MESSAGE_MAX_BYTES: usize = 8_000;
+
+/// What the person reads who finds the window gone.
+const ENDED: &str = "Omniscio cannot go on and ends. Its log, in the folder `logs` of the data folder, \
+    says why. All sessions are kept; start it again to bring them back.";
 
 /// The supervisor's listener of the window.
 pub(super) struct Ears {
@@ -43,7 +47,14 @@ impl Listener for Ears {
     }
 
     fn exited(&self) {
-        self.app.exit(0);
+        if quit::begun() {
+            self.app.exit(0);
+        } else {
+            // nobody asked for it: the loop could not go on, and its log says why
+            tracing::error!("the app ends: it cannot go on");
+            eprintln!("omniscio: {ENDED}");
+            self.app.exit(1);
+        }
     }
 }
 

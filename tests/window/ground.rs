@@ -103,6 +103,12 @@ impl Ground {
         fs::read_to_string(self.at("launches")).unwrap_or_default()
     }
 
+    /// All that the app's logs say.
+    pub(crate) fn log(&self) -> String {
+        let files = fs::read_dir(self.at("data/logs")).unwrap().flatten();
+        files.map(|file| fs::read_to_string(file.path()).unwrap_or_default()).collect()
+    }
+
     /// The app's process, as its lock names it.
     pub(crate) fn app_process(&self) -> Option<u32> {
         let lock = fs::read_to_string(self.at("data/omniscio.lock")).ok()?;
