@@ -25,6 +25,9 @@ use std::time::Duration;
 
 /// A reply that takes longer than this will still be acted on; who waits is told so.
 const REPLY_WAIT_MS: u64 = 10_000;
+/// Why another CLI is refused.
+const FIXED: &str = "This Omniscio was started on one CLI, by --fake or --claude. Start it without \
+    that to choose another.";
 /// Blocks or lines of one page.
 const PAGE_MAX: u32 = 500;
 
@@ -41,6 +44,8 @@ pub(super) struct Inner {
     pub(super) reader: Mutex<Store>,
     pub(super) switches: KillSwitches,
     pub(super) fake: bool,
+    /// The CLI was named at the start and stays.
+    pub(super) fixed: bool,
     pub(super) clock: Clock,
 }
 
@@ -180,8 +185,12 @@ impl Handle {
     /// Uses the CLI at `path` from now on, if it runs; remembers it as a setting.
     ///
     /// # Errors
-    /// As [`Handle::command`]; that the CLI does not run is a result, not an error.
+    /// As [`Handle::command`], or that the CLI was fixed at the start; that the CLI does not run is a
+    /// result, not an error.
     pub fn set_cli(&self, path: &str) -> Result<CliState, IpcError> {
+        if self.inner.fixed {
+            return Err(error(IpcCode::Invalid, FIXED));
+        }
         let program = Program { path: PathBuf::from(path), args: Vec::new() };
         let state = surroundings::look_at(&program, &self.inner.ground.login_env);
         if let CliState::Found { path, .. } = &state {
@@ -193,13 +202,17 @@ impl Handle {
         Ok(state)
     }
 
-    /// Looks for the CLI again, as at the start.
+    /// Looks for the CLI again, as at the start: one that was fixed there is only asked again.
     ///
     /// # Errors
     /// If the loop has ended, or too much waits.
     pub fn find_cli(&self) -> Result<CliState, IpcError> {
-        let chosen = self.inner.board.settings().claude_path;
-        let found = surroundings::find(&chosen, &self.inner.ground.login_env);
+        let found = if self.inner.fixed {
+            self.inner.ground.program()
+        } else {
+            let chosen = self.inner.board.settings().claude_path;
+            surroundings::find(&chosen, &self.inner.ground.login_env)
+        };
         let state = match &found {
             Ok(program) => surroundings::look_at(program, &self.inner.ground.login_env),
             Err(looked) => surroundings::missing(looked),

@@ -11,6 +11,7 @@ use super::effects::Effects;
 use super::effects::ground::{Ground, Program};
 use super::handle::{Handle, Inner};
 use super::listener::{Listener, Outbox};
+use super::logs;
 use super::store::lock::{LockError, acquire};
 use super::store::paths::prepare;
 use super::store::{Loaded, Lock, Store, StoreError, database_path};
@@ -192,6 +193,7 @@ fn ground(
         }
         accounts
     });
+    hide_secrets(&accounts, &login_env);
     let program = match &config.cli {
         Cli::Fixed { program, args } => Ok(Program { path: program.clone(), args: args.clone() }),
         Cli::Search => surroundings::find(&loaded.settings.claude_path, &login_env),
@@ -211,6 +213,13 @@ fn ground(
         limits: config.limits.clone(),
     };
     Ok((Arc::new(ground), cli))
+}
+
+/// From now on no value of an account reaches the log, nor one that the environment names as a secret.
+fn hide_secrets(accounts: &[Account], login_env: &[Var]) {
+    let of_accounts = accounts.iter().flat_map(|account| &account.variables);
+    let named = login_env.iter().filter(|(name, _)| logs::names_secret(name));
+    logs::hide(of_accounts.chain(named).map(|(_, value)| value.as_str()));
 }
 
 /// Ends the children of an app that crashed, and what they left behind: also those of a session that

@@ -68,17 +68,20 @@ pub(crate) fn FirstRun() -> impl IntoView {
             </ol>
             <p class="field-error" role="alert">{move || failed.get()}</p>
             <div class="first-run-foot">
-                <button
-                    class="button primary"
-                    data-testid="look-again"
-                    aria-disabled=move || busy.get().to_string()
-                    on:click=move |_| look()
-                >
-                    "Look again"
-                </button>
-                <button class="button" data-testid="choose-cli" on:click=choose>
-                    "Choose the file…"
-                </button>
+                // a rehearsal stays on its stand-in
+                <Show when=move || !store.facts.with(|facts| facts.fake)>
+                    <button
+                        class="button primary"
+                        data-testid="look-again"
+                        aria-disabled=move || busy.get().to_string()
+                        on:click=move |_| look()
+                    >
+                        "Look again"
+                    </button>
+                    <button class="button" data-testid="choose-cli" on:click=choose>
+                        "Choose the file…"
+                    </button>
+                </Show>
                 <button
                     class="link-button where"
                     aria-expanded=move || unfolded.get().to_string()
