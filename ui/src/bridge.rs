@@ -110,6 +110,11 @@ pub async fn window_state(focused: bool, open: Option<SessionId>) -> Answer<()> 
     call("window_state", &json!({ "focused": focused, "open": open })).await
 }
 
+/// Stops all children and ends the app.
+pub async fn quit() -> Answer<()> {
+    call("quit", &json!({})).await
+}
+
 /// Opens a link outside.
 pub async fn open_external(url: &str) -> Answer<()> {
     call("open_external", &json!({ "url": url })).await

@@ -151,7 +151,7 @@ fn Found(query: RwSignal<String>, page: RwSignal<PageName>) -> impl IntoView {
     }
 }
 
-/// Which CLI is used, and the way to another.
+/// Which CLI is used, and the way to another; and the way out. A rehearsal stays on its stand-in.
 #[component]
 fn General() -> impl IntoView {
     let store = use_store();
@@ -176,18 +176,41 @@ fn General() -> impl IntoView {
                         <span class="setting-variable">{move || found().1}</span>
                         <p class="field-error" role="alert">{move || failed.get()}</p>
                     </div>
+                    <Show when=move || !store.facts.with(|facts| facts.fake)>
+                        <div class="setting-end">
+                            <button
+                                class="button"
+                                on:click=move |_| spawn_local(async move { take(bridge::look_for_cli().await) })
+                            >
+                                "Look again"
+                            </button>
+                            <button
+                                class="button"
+                                on:click=move |_| spawn_local(async move { take(bridge::choose_cli().await) })
+                            >
+                                "Choose the file…"
+                            </button>
+                        </div>
+                    </Show>
+                </div>
+            </div>
+        </section>
+        <section class="settings-group">
+            <div class="settings-rows">
+                <div class="setting">
+                    <div class="setting-text">
+                        <span class="setting-label">"Quit"</span>
+                        <span class="setting-helper">
+                            "Closing the window only minimises it. Quitting stops all sessions; the next start brings back those that ran."
+                        </span>
+                    </div>
                     <div class="setting-end">
                         <button
                             class="button"
-                            on:click=move |_| spawn_local(async move { take(bridge::look_for_cli().await) })
+                            data-testid="quit"
+                            on:click=move |_| bridge::run(bridge::quit())
                         >
-                            "Look again"
-                        </button>
-                        <button
-                            class="button"
-                            on:click=move |_| spawn_local(async move { take(bridge::choose_cli().await) })
-                        >
-                            "Choose the file…"
+                            "Quit Omniscio"
                         </button>
                     </div>
                 </div>
