@@ -11,13 +11,23 @@ mod quit;
 mod start;
 
 use crate::start::Plan;
+use crate::supervise::store::paths;
+use crate::supervise::supervisor::Config;
 use anyhow::{Context, Result};
 use desk::Desk;
-use tauri::{App, AppHandle, Manager, RunEvent, WebviewWindow, WebviewWindowBuilder, WindowEvent};
+use std::path::Path;
+use tauri::plugin::TauriPlugin;
+use tauri::{
+    App, AppHandle, Manager, RunEvent, WebviewWindow, WebviewWindowBuilder, WindowEvent, Wry,
+};
 use tauri_plugin_window_state::StateFlags;
 
 /// The window's label, as in `tauri.conf.json`.
 const MAIN: &str = "main";
+/// The web view's own files, in the data folder.
+const WEB_VIEW: &str = "webview";
+/// Where the window was, in the data folder.
+const PLACE: &str = "window.json";
 
 /// Opens the window and runs until the person quits; ends the process with the app's exit code.
 ///
@@ -30,12 +40,13 @@ pub fn run(plan: Plan) -> Result<()> {
         .callback(|app, _, _| raise(app))
         .dbus_id(plan.bus_name)
         .build();
-    let place = StateFlags::SIZE | StateFlags::POSITION | StateFlags::MAXIMIZED;
     let config = plan.config;
-    let app = tauri::Builder::default()
-        // first, so that a second start ends before it does anything
-        .plugin(first)
-        .plugin(tauri_plugin_window_state::Builder::default().with_state_flags(place).build())
+    // first, so that a second start ends before it does anything
+    let mut builder = tauri::Builder::default().plugin(first);
+    if let Some(place) = window_place(&config) {
+        builder = builder.plugin(place);
+    }
+    let app = builder
         .plugin(tauri_plugin_notification::init())
         .plugin(tauri_plugin_dialog::init())
         // links go through `open_external`, which looks at them first
@@ -58,7 +69,7 @@ pub fn run(plan: Plan) -> Result<()> {
             commands::quit,
         ])
         .setup(move |app| {
-            open(app)?;
+            open(app, &config.data_dir)?;
             quit::on_signals(app.handle());
             start::supervisor(app.handle(), &desk, config)?;
             Ok(())
@@ -69,12 +80,27 @@ pub fn run(plan: Plan) -> Result<()> {
     Ok(())
 }
 
-/// The main window as `tauri.conf.json` describes it: it shows the app's own pages and nothing else.
-fn open(app: &App) -> tauri::Result<WebviewWindow> {
+/// Finds the window where it was, from a file in the data folder. A rehearsal leaves nothing behind:
+/// the plugin also makes the app's config folder, which then stays empty.
+fn window_place(config: &Config) -> Option<TauriPlugin<Wry>> {
+    let place = config.data_dir.join(PLACE);
+    // a full path goes before the config folder
+    let file = place.to_str().filter(|_| !config.fake)?;
+    let what = StateFlags::SIZE | StateFlags::POSITION | StateFlags::MAXIMIZED;
+    let builder = tauri_plugin_window_state::Builder::default();
+    Some(builder.with_state_flags(what).with_filename(file).build())
+}
+
+/// The main window as `tauri.conf.json` describes it: it shows the app's own pages and nothing else,
+/// and its web view keeps its files in the data folder.
+fn open(app: &App, data_dir: &Path) -> tauri::Result<WebviewWindow> {
+    let files = data_dir.join(WEB_VIEW);
+    paths::prepare(&files)?;
     let windows = &app.config().app.windows;
     let config = windows.iter().find(|window| window.label == MAIN);
     let config = config.ok_or(tauri::Error::WindowNotFound)?;
     WebviewWindowBuilder::from_config(app, config)?
+        .data_directory(files)
         .on_navigation(check::is_own_page)
         // the page names its open session; the desktop shows it
         .on_document_title_changed(|window, title| {
@@ -102,6 +128,9 @@ fn on_event(app: &AppHandle, event: RunEvent) {
 /// Brings the window to the front (a second start).
 fn raise(app: &AppHandle) {
     // rule: A-31
+    if quit::begun() {
+        return;
+    }
     if let Some(window) = app.get_webview_window(MAIN) {
         logged("show the window", window.show());
         logged("restore the window", window.unminimize());
