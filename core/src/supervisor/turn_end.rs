@@ -430,8 +430,10 @@ fn first_sentence(text: &str) -> String {
         .find(|line| !line.is_empty() && !line.starts_with("```"))
         .unwrap_or_default();
     let line = line.trim_start_matches(['#', '*', '-', '>', ' ']);
+    // the list shows words, not Markdown
+    let line: String = line.replace("**", "").replace('`', "");
     let end = line.find(". ").map_or(line.len(), |at| at + 1);
-    let sentence = line.get(..end).unwrap_or(line);
+    let sentence = line.get(..end).unwrap_or(&line);
     if sentence.chars().count() <= 160 {
         return sentence.to_string();
     }

@@ -20,7 +20,7 @@ pub(super) struct Rig {
     now: Now,
     rows: BTreeMap<SessionId, SessionRow>,
     texts: BTreeMap<Uuid, String>,
-    queued: BTreeMap<Uuid, crate::message::Queued>,
+    queued: BTreeMap<Uuid, Queued>,
     transcript: Vec<Uuid>,
     plan: Option<LaunchPlan>,
     launch: LaunchId,
@@ -154,7 +154,7 @@ impl Rig {
             }
             Write::Message(message) => {
                 self.texts.insert(message.id, message.text.clone());
-                let queued = crate::message::Queued {
+                let queued = Queued {
                     id: message.id,
                     origin: message.origin,
                     local_command: false,
