@@ -123,8 +123,8 @@ pub struct SweptProcess {
     pub id: ProcessId,
     /// The session it belonged to.
     pub session_id: String,
-    /// The start of its command line.
-    pub command: String,
+    /// The name of its program, as the kernel has it.
+    pub program: String,
     /// SIGTERM was not enough.
     pub killed: bool,
     /// It is gone; false only for one that not even SIGKILL ended in time.
@@ -199,12 +199,12 @@ fn in_rounds(
 struct Victim {
     id: ProcessId,
     session_id: String,
-    command: String,
+    program: String,
 }
 
 impl Victim {
     fn new(id: ProcessId, session_id: &str) -> Victim {
-        Victim { id, session_id: session_id.to_string(), command: table::command(id.pid) }
+        Victim { id, session_id: session_id.to_string(), program: table::program(id.pid) }
     }
 
     /// Start time before **and** after reading the environment: both are of the same process.
@@ -272,10 +272,10 @@ fn end_all(data: &str, victims: Vec<Victim>, timings: SweepTimings) -> Vec<Swept
         victim.signal(data, Signal::Kill);
     }
     wait_gone(&victims, timings.kill_wait, timings.poll);
-    let report = |Victim { id, session_id, command }| SweptProcess {
+    let report = |Victim { id, session_id, program }| SweptProcess {
         id,
         session_id,
-        command,
+        program,
         killed: stubborn.contains(&id),
         gone: !alive(id),
     };

@@ -4,6 +4,7 @@
 //! It holds no rule. A panic inside a rule costs the state, not the app: the state is built anew from
 //! the rows, the same way as at a start.
 
+mod caught;
 pub(super) mod inbox;
 
 use super::board::Board;
@@ -12,14 +13,13 @@ use super::effects::{Effects, Ran};
 use super::listener::Outbox;
 use super::store::Lock;
 use super::supervisor::Rules;
+use caught::caught;
 use inbox::{Inbox, Message};
 use omniscio_core::ipc::{AccountView, CliState, Event, IpcCode, LiveView, RowView};
 use omniscio_core::limits::Limits;
 use omniscio_core::settings::KillSwitches;
-use omniscio_core::supervisor::{Boot, Input, State, Step};
+use omniscio_core::supervisor::{Boot, Input, State};
 use omniscio_core::time::{Day, Mono, Now, Wall};
-use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -115,10 +115,9 @@ impl Driver {
         let now = self.now();
         let (state, rules) = (&mut self.state, self.fixed.rules);
         // after a panic the state is thrown away
-        let step: Result<Step, _> = catch_unwind(AssertUnwindSafe(|| rules(state, input, now)));
-        match step {
+        match caught(|| rules(state, input, now)) {
             Ok(step) => self.effects.run(step, now.wall),
-            Err(panic) => Ran::Broken(format!("a rule panicked at {what}: {}", words(&*panic))),
+            Err(panic) => Ran::Broken(format!("a rule panicked at {what}: {panic}")),
         }
     }
 
@@ -177,9 +176,8 @@ impl Driver {
         }
         let before = self.now();
         let state = &self.state;
-        let wakeup = catch_unwind(AssertUnwindSafe(|| state.next_wakeup(before)));
-        let wakeup =
-            wakeup.map_err(|panic| Ran::Broken(format!("no next wake-up: {}", words(&*panic))))?;
+        let wakeup = caught(|| state.next_wakeup(before))
+            .map_err(|panic| Ran::Broken(format!("no next wake-up: {panic}")))?;
         let due = wakeup.map_or(LOOK_UP_MS, |(at, _)| at.since(before.mono));
         let limit = due.min(LOOK_UP_MS).max(u64::from(self.woke));
         let message = self.inbox.next(Duration::from_millis(limit));
@@ -255,13 +253,6 @@ fn path(cli: &CliState) -> Option<String> {
         CliState::Found { path, .. } => Some(path.clone()),
         CliState::Missing { .. } | CliState::Broken { .. } => None,
     }
-}
-
-/// What a panic said.
-fn words(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_string());
-    text.or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "without words".to_string())
 }
 
 /// The kind of an input, for the log: never what it holds.

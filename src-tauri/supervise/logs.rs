@@ -1,14 +1,18 @@
 //! The app's log: one JSON object a line, a file a day, readable by its owner only.
 //!
-//! No secret reaches a file: what looks like one is cut from every line as it is written. It never
+//! No secret reaches a file: what is known to be one, or looks like it, is cut from every line as it is
+//! written. It never
 //! grows without bound: so many days are kept, and a day has a limit in bytes.
+
+mod redact;
+
+pub use redact::{hide, names_secret, redact};
 
 use super::clock::Clock;
 use omniscio_core::time::Day;
-use std::borrow::Cow;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use tracing_subscriber::EnvFilter;
@@ -21,12 +25,8 @@ const DAY_MAX_BYTES: u64 = 32 * 1024 * 1024;
 pub const FILTER_VARIABLE: &str = "OMNISCIO_LOG";
 const PREFIX: &str = "omniscio.";
 const SUFFIX: &str = ".log";
-/// What stands where a secret stood.
-const CUT: &str = "[cut]";
-/// A secret is longer than this; a shorter word after its mark is a word.
-const SECRET_MIN: usize = 8;
 
-/// Starts logging into `folder` (made with mode 0700 if it is not there). Once a process: a second
+/// Starts logging into `folder` (made if it is not there, and private to its owner). Once a process: a second
 /// call changes nothing.
 pub fn init(folder: &Path) -> io::Result<()> {
     let writer = Mutex::new(DailyFile::open(folder, DAY_MAX_BYTES)?);
@@ -37,50 +37,6 @@ pub fn init(folder: &Path) -> io::Result<()> {
     // an error means that somebody in this process logs already: a test, or the first call
     tracing::subscriber::set_global_default(subscriber).ok();
     Ok(())
-}
-
-/// The text without what looks like a secret: API keys (`sk-…`), bearer tokens, web tokens (`eyJ…`).
-pub fn redact(text: &str) -> Cow<'_, str> {
-    let mut out = String::new();
-    let mut done = 0;
-    while let Some((start, end)) = next_secret(text, done) {
-        out.push_str(&text[done..start]);
-        out.push_str(CUT);
-        done = end;
-    }
-    if done == 0 {
-        return Cow::Borrowed(text);
-    }
-    out.push_str(&text[done..]);
-    Cow::Owned(out)
-}
-
-/// Where the next secret stands.
-fn next_secret(text: &str, from: usize) -> Option<(usize, usize)> {
-    let word =
-        |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '~' | '+' | '/' | '=');
-    let mut at = from;
-    while let Some(begin) = text[at..].find(word).map(|skip| at + skip) {
-        let end = text[begin..].find(|c| !word(c)).map_or(text.len(), |length| begin + length);
-        let before = text[from..begin].trim_end();
-        let bearer = before.get(before.len().saturating_sub(6)..);
-        if bearer.is_some_and(|word| word.eq_ignore_ascii_case("bearer"))
-            && end - begin > SECRET_MIN
-        {
-            return Some((begin, end));
-        }
-        // a key may stand after `NAME=` or inside a URL
-        let key = ["sk-", "eyJ"].iter().filter_map(|mark| {
-            let inside = text[begin..end].find(mark)?;
-            let alone = inside == 0 || !text.as_bytes()[begin + inside - 1].is_ascii_alphanumeric();
-            (alone && end - begin - inside > SECRET_MIN).then_some(begin + inside)
-        });
-        if let Some(start) = key.min() {
-            return Some((start, end));
-        }
-        at = end;
-    }
-    None
 }
 
 /// Writes each line to the file of its day.
@@ -95,6 +51,8 @@ struct DailyFile {
 impl DailyFile {
     fn open(folder: &Path, max_bytes: u64) -> io::Result<DailyFile> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        // one that was there may be open to others
+        fs::set_permissions(folder, Permissions::from_mode(0o700))?;
         let day = Clock.now().local_day;
         let (file, written) = open_day(folder, day)?;
         Ok(DailyFile { folder: folder.to_path_buf(), day, file, written, max_bytes })
@@ -154,24 +112,6 @@ fn open_day(folder: &Path, day: i32) -> io::Result<(File, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
-
-    #[test]
-    fn what_looks_like_a_secret_is_cut() {
-        for (text, clean) in [
-            ("key sk-ant-api03-abcdef_gh failed", "key [cut] failed"),
-            ("ANTHROPIC_API_KEY=sk-ant-api03-x", "ANTHROPIC_API_KEY=[cut]"),
-            ("Authorization: Bearer abc.DEF-123456", "Authorization: Bearer [cut]"),
-            ("\"authorization\":\"bearer abcdefghi\"", "\"authorization\":\"bearer [cut]\""),
-            ("token eyJhbGciOi.eyJzdWIi.sig, next", "token [cut], next"),
-            ("sk-aaaaaaaaa and sk-bbbbbbbbb", "[cut] and [cut]"),
-            ("a task-force risk-assessment", "a task-force risk-assessment"),
-            ("the bearer of news; sk-1; größe", "the bearer of news; sk-1; größe"),
-            ("", ""),
-        ] {
-            assert_eq!(redact(text), clean);
-        }
-    }
 
     #[test]
     fn a_day_has_its_file_and_old_days_go() {
@@ -189,6 +129,14 @@ mod tests {
         assert_eq!(fs::read_to_string(&last).unwrap(), "{\"key\":\"[cut]\"}\n");
         assert_eq!(fs::metadata(&last).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o700);
+    }
+
+    #[test]
+    fn a_folder_that_is_there_is_closed_to_others() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
+        DailyFile::open(dir.path(), 1_000).unwrap();
+        assert_eq!(fs::metadata(dir.path()).unwrap().permissions().mode() & 0o777, 0o700);
     }
 
     #[test]

@@ -5,8 +5,8 @@ use std::io::Read;
 
 /// The kernel's own bound for one environment is lower than this.
 const ENVIRON_MAX_BYTES: u64 = 8 * 1024 * 1024;
-/// A command line is for the log only.
-const COMMAND_MAX_BYTES: u64 = 200;
+/// The kernel's own bound for the name of a program is lower than this.
+const PROGRAM_MAX_BYTES: u64 = 64;
 
 /// The part of `/proc/PID/stat` that tells processes apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,10 +58,10 @@ impl Environ {
     }
 }
 
-/// The start of the command line, for the log.
-pub(super) fn command(pid: u32) -> String {
-    let bytes = read(pid, "cmdline", COMMAND_MAX_BYTES).unwrap_or_default();
-    String::from_utf8_lossy(&bytes).replace('\0', " ").trim_end().to_string()
+/// The name of the program, for the log: never its arguments.
+pub(super) fn program(pid: u32) -> String {
+    let bytes = read(pid, "comm", PROGRAM_MAX_BYTES).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).trim_end().to_string()
 }
 
 fn read(pid: u32, file: &str, max: u64) -> Option<Vec<u8>> {

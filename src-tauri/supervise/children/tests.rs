@@ -80,7 +80,7 @@ fn one_that_cannot_be_ended_is_waited_for_once_and_holds_nothing_else_up() {
     let victim = |pid: u32| Victim {
         id: ProcessId { pid, start_time: 7 },
         session_id: "s".to_string(),
-        command: String::new(),
+        program: String::new(),
     };
     let (stuck, late) = (900, 901);
     let rounds = RefCell::new(Vec::new());
@@ -90,9 +90,9 @@ fn one_that_cannot_be_ended_is_waited_for_once_and_holds_nothing_else_up() {
     };
     let swept = in_rounds(look, |victims| {
         rounds.borrow_mut().push(victims.iter().map(|victim| victim.id.pid).collect::<Vec<_>>());
-        let report = |Victim { id, session_id, command }| {
+        let report = |Victim { id, session_id, program }| {
             let gone = id.pid != stuck;
-            SweptProcess { id, session_id, command, killed: true, gone }
+            SweptProcess { id, session_id, program, killed: true, gone }
         };
         victims.into_iter().map(report).collect()
     });

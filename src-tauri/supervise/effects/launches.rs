@@ -7,6 +7,7 @@ use super::ground::Ground;
 use super::sink::{Parents, Sink};
 use crate::supervise::children;
 use crate::supervise::driver::inbox::{Failed, Inbox, Message};
+use crate::supervise::logs::redact;
 use crate::supervise::pty::{self, Child, Signal};
 use omniscio_core::id::SessionId;
 use omniscio_core::launch::LaunchPlan;
@@ -89,6 +90,7 @@ impl Launches {
                 if stop {
                     own.push_back(stopped(key, 0));
                 }
+                let words = redact(&words).into_owned();
                 Input::SpawnFailed { session, launch, errno, words }
             }
         }
@@ -178,6 +180,7 @@ fn stopped(key: Key, leftovers: u32) -> Message {
 
 /// What the rules get to know of a line that was not written.
 pub(super) fn write_failed(key: Key, words: String) -> Message {
+    let words = redact(&words).into_owned();
     Message::Input(Input::WriteFailed { session: key.session, launch: key.launch, words })
 }
 

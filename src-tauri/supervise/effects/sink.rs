@@ -36,9 +36,8 @@ impl Parents {
         let marker = self.ground.marker(session);
         let swept = children::sweep(&marker, &parents, &[], self.ground.sweep_timings());
         for process in &swept {
-            let command = redact(&process.command);
-            let (pid, gone) = (process.id.pid, process.gone);
-            tracing::info!(%session, pid, gone, %command, "swept");
+            let (pid, gone, program) = (process.id.pid, process.gone, &process.program);
+            tracing::info!(%session, pid, gone, program, "swept");
         }
         if swept.iter().all(|process| process.gone) {
             self.forget_dead(session, &parents);

@@ -1,13 +1,12 @@
 //! What a failed start says to a person: what is so, in the system's words, and what to do.
 
 use crate::supervise::driver::inbox::Failed;
-use crate::supervise::logs::redact;
 use crate::supervise::pty::{LaunchLine, SpawnError, SpawnStep};
 use std::path::PathBuf;
 
 /// The words of a start that the system refused.
 pub(super) fn refused(line: &LaunchLine, error: &SpawnError) -> Failed {
-    let said = redact(&error.message).into_owned();
+    let said = &error.message;
     let advice = match error.errno {
         Some(libc::EMFILE | libc::ENFILE) => Some(
             "Too many files are open on this machine. End some sessions, or raise the limit \

@@ -105,8 +105,8 @@ fn column_value(column: &Column, fact: Value) -> Result<Sql, StoreError> {
             let day = number.and_then(|day| i32::try_from(day).ok()).map(Day);
             Ok(day.map(Day::to_iso).into())
         }
-        (Form::Text | Form::Integer | Form::Flag | Form::Day, other) => {
-            Err(StoreError::unreadable("session", format!("{} is {other}", column.name)))
+        (Form::Text | Form::Integer | Form::Flag | Form::Day, _) => {
+            Err(StoreError::unreadable("session", column.name))
         }
     }
 }
@@ -139,7 +139,8 @@ pub(super) fn from_facts(found: Facts) -> Result<SessionRow, StoreError> {
     let id = found.get("id").and_then(Value::as_str).unwrap_or("?").to_owned();
     all.extend(found);
     serde_json::from_value(Value::Object(all))
-        .map_err(|error| StoreError::unreadable("session", format!("{id}: {error}")))
+        // the error's own words could quote a value
+        .map_err(|_| StoreError::unreadable("session", format!("{id}: a fact is ill-typed")))
 }
 
 /// The facts that quote the conversation.
