@@ -226,8 +226,10 @@ impl Oracle {
         let open = message.state == MessageState::Sent;
         let says_nothing =
             (row.status, row.pending) == (Status::NeedsYou, None) && row.words.is_none();
-        if open && says_nothing {
-            self.fail("A-10", format!("message {} of {} is lost", message.id, row.id));
+        // with the kill switch of empty turns a line in the conversation says that nothing was said
+        let line_says_so = !self.policy.thinking_only_recovery() && !row.delivered;
+        if open && says_nothing && !line_says_so {
+            self.fail("A-10", format!("message {} of {} is lost: {row:?}", message.id, row.id));
         }
         let free = (row.status, row.pending) == (Status::NeedsYou, None);
         if free && row.words.is_none() && !store.queue(row.id).is_empty() {
