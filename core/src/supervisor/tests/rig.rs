@@ -1,6 +1,8 @@
 //! A small shell for the scenarios: keeps the rows as the store would, answers questions at once,
 //! stops children at once, and counts what was done.
 
+mod talk;
+
 use super::*;
 use crate::id::{SessionId, Uuid};
 use crate::ipc::{IpcError, RowView};
@@ -8,7 +10,7 @@ use crate::launch::LaunchPlan;
 use crate::message::UserLine;
 use crate::session::{ChildMark, SessionRow};
 use crate::settings::{KillSwitches, Settings};
-use crate::stream::{AssistantLine, Content, Init, TurnResult};
+use crate::stream::Init;
 use crate::time::{Day, Wall};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -334,138 +336,5 @@ impl Rig {
             api_key_source: "none".into(),
             version: "2".into(),
         }));
-    }
-
-    pub(super) fn stream(&mut self, event: StreamEvent) {
-        let (session, launch) = (self.id(), self.launch);
-        self.feed(Input::Stream { session, launch, event });
-    }
-
-    fn say(&mut self, content: Content) {
-        self.stream(StreamEvent::Assistant(AssistantLine {
-            uuid: Some(Uuid(0x600d)),
-            message: "msg".into(),
-            synthetic: false,
-            parent: None,
-            content: vec![content],
-            context_tokens: 100,
-            stop_reason: None,
-            error: None,
-            api_error: None,
-            status: None,
-            cut: None,
-            aborted: false,
-        }));
-    }
-
-    pub(super) fn tool(&mut self, call: &str, command: &str) {
-        let input = json!({"command": command});
-        self.say(Content::ToolUse { id: call.into(), name: "Bash".into(), input });
-    }
-
-    pub(super) fn ask_permission(&mut self, call: &str, command: &str) {
-        self.tool(call, command);
-        let body = ControlAsk::CanUseTool {
-            tool: "Bash".into(),
-            tool_use: call.into(),
-            input: json!({"command": command}),
-            suggestions: vec![],
-            description: None,
-        };
-        let request = alloc::format!("ask-{call}");
-        self.stream(StreamEvent::ControlRequest { request, body });
-    }
-
-    pub(super) fn answer_turn(&mut self, text: &str) {
-        let uuid = self.lines.last().map(|line| line.uuid);
-        self.answer_naming(text, uuid);
-    }
-
-    /// An answer whose result names this message, or none.
-    pub(super) fn answer_naming(&mut self, text: &str, uuid: Option<Uuid>) {
-        self.say(Content::Text(text.into()));
-        self.stream(StreamEvent::Result(Box::new(TurnResult {
-            subtype: "success".into(),
-            terminal_reason: Some("completed".into()),
-            num_turns: 1,
-            text: text.into(),
-            messages: uuid.into_iter().collect(),
-            ..TurnResult::default()
-        })));
-    }
-
-    pub(super) fn local_result(&mut self, command: &str, text: &str) {
-        self.stream(StreamEvent::Result(Box::new(TurnResult {
-            subtype: "success".into(),
-            text: text.into(),
-            local_command: Some(command.into()),
-            ..TurnResult::default()
-        })));
-    }
-
-    /// The held stops report at last.
-    pub(super) fn release_stops(&mut self) {
-        self.hold_stops = false;
-        for stopped in core::mem::take(&mut self.held) {
-            self.feed(stopped);
-        }
-    }
-
-    /// The machine sleeps.
-    pub(super) fn sleep(&mut self, millis: u64) {
-        self.now.mono = self.now.mono.plus(millis);
-        self.now.wall = self.now.wall.plus(millis);
-        self.feed(Input::Slept { millis });
-    }
-
-    /// The last line was written and never reached the transcript.
-    pub(super) fn forget_last_line(&mut self) {
-        self.transcript.pop();
-    }
-
-    /// The API failed: the child lives on.
-    pub(super) fn fail_turn(&mut self, status: u16) {
-        self.stream(StreamEvent::Result(Box::new(TurnResult {
-            subtype: "success".into(),
-            is_error: true,
-            terminal_reason: Some("api_error".into()),
-            status: Some(status),
-            num_turns: 1,
-            text: "API Error".into(),
-            ..TurnResult::default()
-        })));
-    }
-
-    /// A background task of the CLI begins a turn.
-    pub(super) fn begin_by_itself(&mut self) {
-        let session_id = self.row().cli_session_id;
-        self.stream(StreamEvent::Init(Init {
-            session_id,
-            model: "m".into(),
-            permission_mode: "default".into(),
-            api_key_source: "none".into(),
-            version: "2".into(),
-        }));
-    }
-
-    /// The child exits without a result.
-    pub(super) fn die(&mut self) {
-        let (session, launch) = (self.id(), self.launch);
-        self.feed(Input::OutputEnded { session, launch });
-        self.feed(Input::Exited { session, launch, code: Some(1), signal: None });
-    }
-
-    /// A session whose replays are used up.
-    pub(super) fn give_up(&mut self) {
-        self.create("hello");
-        self.spawn_and_shake();
-        self.die();
-        for _ in 0..2 {
-            self.pass(155_000);
-            self.spawn_and_shake();
-            self.die();
-        }
-        self.pass(180_000);
-        assert_eq!(self.row().pending, Some(PendingAction::RecoveryFailed));
     }
 }
