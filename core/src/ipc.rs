@@ -162,7 +162,7 @@ pub struct FolderCheck {
 /// One thing a folder brings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FolderCommand {
-    /// The file, relative to the folder.
+    /// The file: relative to the folder when inside it, else absolute.
     pub file: String,
     /// The command's text.
     pub text: String,
