@@ -304,7 +304,7 @@ fn limits() -> Limits {
         scan_boot_delay_ms: 300,
         replay_debounce_ms: 8_000,
         pulse_ms: 500,
-        cli_byte_idle_ms: support::real_cli::BYTE_IDLE_MS.try_into().unwrap(),
+        cli_byte_idle_ms: support::real_cli::BYTE_IDLE_MS,
         cli_heals_first_margin_ms: 1_000,
         silence_open_block_ms: 30_000,
         silence_between_ms: 40_000,
