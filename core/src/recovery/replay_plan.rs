@@ -107,6 +107,15 @@ pub fn replay_plan(row: &SessionRow, found: &TranscriptFacts, minted: Minted) ->
         return ReplayPlan::Continue { conversation: fork(None), uuid: minted.uuid };
     };
     let in_transcript = found.present.iter().any(|uuid| memory.sent_as.contains(uuid));
+    if started && found.fell_back && !in_transcript {
+        // the copy held the work and is gone; the one it was copied from knows nothing of it
+        return ReplayPlan::HandOver {
+            conversation: new,
+            uuid: minted.uuid,
+            message: Some(message),
+            unknown_calls: unknown_calls(row),
+        };
+    }
     // the started call is of an earlier message that this one took over: it was never sent itself
     let never_sent = memory.carries_unanswered && memory.continued_as.is_empty() && !in_transcript;
     if started && !never_sent {
@@ -304,6 +313,23 @@ mod tests {
         assert!(matches!(replay_plan(&row, &there(&[]), MINTED), ReplayPlan::Continue { .. }));
         row.turn_count = 0;
         assert_eq!(replay_plan(&row, &there(&[]), MINTED), ReplayPlan::Nothing);
+    }
+
+    // proves: A-04
+    #[test]
+    fn work_that_stood_in_a_lost_copy_is_handed_over_and_not_run_again() {
+        let mut row = row();
+        row.replay.calls = vec![call(CallState::Finished)];
+        row.replay.carries_unanswered = true;
+        let found = TranscriptFacts { fell_back: true, ..there(&[]) };
+        let plan = replay_plan(&row, &found, MINTED);
+        assert!(matches!(
+            plan,
+            ReplayPlan::HandOver { message: Some(M), unknown_calls, .. } if unknown_calls.len() == 1
+        ));
+        // the original holds the message: the copy never got its first line
+        let found = TranscriptFacts { fell_back: true, ..there(&[M]) };
+        assert!(matches!(replay_plan(&row, &found, MINTED), ReplayPlan::Continue { .. }));
     }
 
     // proves: INV-20

@@ -169,6 +169,10 @@ impl State {
             return;
         }
         let to = (session.row.status, Some(PendingAction::RecoveryFailed));
+        if let Some(words) = session.row.words.clone() {
+            // now that the row is red its transcript says what failed
+            self.note(cx, id, &words);
+        }
         self.enter(cx, id, actor_of(Source::ResponseAborted), "recovery failed", to, |row| {
             row.stop_reason = Some(stop);
             row.hide_since = None;

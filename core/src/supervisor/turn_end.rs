@@ -218,6 +218,7 @@ impl State {
             Disposition::ConversationGone => self.conversation_gone(cx, id),
             Disposition::Terminal { stop, words } => {
                 let to = (Status::Error, Some(PendingAction::RecoveryFailed));
+                self.note(cx, id, &words);
                 self.enter(cx, id, Actor::TurnEnd, stop.as_str(), to, |row| {
                     row.stop_reason = Some(stop);
                     row.words = Some(words);
@@ -226,6 +227,9 @@ impl State {
             }
             Disposition::Row { status, pending, words, until } => {
                 let reason = pending.map_or(status.as_str(), PendingAction::as_str);
+                if let (Some(words), true) = (&words, pending.is_some()) {
+                    self.note(cx, id, words);
+                }
                 self.enter(cx, id, Actor::TurnEnd, reason, (status, pending), |row| {
                     row.words = words;
                     row.resets_at = until;

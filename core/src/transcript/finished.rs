@@ -33,6 +33,9 @@ impl Builder {
         }
         for content in &line.content {
             match content {
+                Content::Text(text) if main && is_failure(line) => {
+                    self.hide_error(text, turn, now, out);
+                }
                 Content::Text(text) if main && line.synthetic => self.note(text, turn, now, out),
                 Content::Text(text) if main => self.finish_text(line, text, turn, now, out),
                 Content::Thinking(text) if main => self.finish_thinking(line, text, turn, now, out),
@@ -169,4 +172,9 @@ fn local_output(text: &str) -> Option<&str> {
         let inner = text.trim().strip_prefix(begin)?;
         Some(inner.strip_suffix(end).unwrap_or(inner))
     })
+}
+
+/// A line of the CLI's own that reports a failure.
+fn is_failure(line: &AssistantLine) -> bool {
+    line.synthetic && (line.error.is_some() || line.api_error.is_some() || line.status.is_some())
 }

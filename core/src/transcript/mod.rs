@@ -204,6 +204,14 @@ impl Builder {
         self.parts.iter().filter_map(|part| part.save_at(limits)).min()
     }
 
+    /// The CLI's words for a failure are kept and not shown: while a recovery is unseen nothing tells
+    /// of it (AB-13). A row that does turn red shows them itself.
+    fn hide_error(&mut self, words: &str, turn: u64, now: Now, out: &mut Vec<Change>) {
+        // rule: AB-13
+        let text = prompt::cut_markers(words).trim().into();
+        out.push(Change::Save(self.push_hidden(BlockKind::Note { text }, turn, now, true)));
+    }
+
     fn note(&mut self, words: &str, turn: u64, now: Now, out: &mut Vec<Change>) {
         let text = prompt::cut_markers(words).trim().into();
         if !String::is_empty(&text) {

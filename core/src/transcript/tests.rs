@@ -215,6 +215,19 @@ fn pushed_blocks_are_numbered_and_hidden_ones_are_not_in_the_default_view() {
     assert_eq!((window.0.len(), window.visible()), (2, vec![&shown]));
 }
 
+// proves: AB-13
+#[test]
+fn the_clis_words_for_a_failure_are_kept_out_of_sight() {
+    let mut s = Session::new();
+    let line = assistant("m", Content::Text("API Error: connection closed".into()));
+    let error = Some("server_error".to_string());
+    let failed = AssistantLine { synthetic: true, error, ..line.clone() };
+    s.see(StreamEvent::Assistant(failed));
+    assert_eq!(s.seen(), [""; 0]);
+    s.see(StreamEvent::Assistant(AssistantLine { synthetic: true, ..line }));
+    assert_eq!(s.seen(), ["note API Error: connection closed"], "what is no failure is shown");
+}
+
 #[test]
 fn an_interrupted_reply_ends_where_it_was_interrupted() {
     let mut s = Session::new();
