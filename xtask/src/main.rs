@@ -19,7 +19,7 @@ Usage: cargo xtask <command>
   run [--fake] [-- ARGS]   set up, build and start Omniscio; ARGS go to the app.
                            --fake: on the bundled stand-in instead of the real Claude CLI
   test [--long] [FILTER]   set up and run every check and test; with FILTER only the tests
-                           whose name contains it. --long: hours of simulation instead of one minute
+                           whose name contains it. --long: two hours of simulation instead of one minute
   ui [--release]           build the window (WebAssembly) into ui/dist
   setup [--test]           install what is missing for `run` (or `test`) and stop";
 

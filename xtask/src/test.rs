@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use crate::{display, setup, sh, ui};
 
-/// The variable that tells the simulation to run for hours.
-const LONG: &str = "OMNISCIO_TEST_LONG";
+/// The variable that tells the simulation to run for so many minutes, and their number.
+const LONG: (&str, &str) = ("OMNISCIO_SIM_LONG", "120");
 
 /// The packages whose tests are the outer and inner rings.
 const TESTED: [&str; 6] = [
@@ -87,7 +87,7 @@ pub(crate) fn test(options: &Options) -> Result<u8, String> {
         tests.arg(filter);
     }
     if options.long {
-        tests.env(LONG, "1");
+        tests.env(LONG.0, LONG.1);
     }
     let status = tests.status().map_err(|e| format!("cannot start the tests: {e}"))?;
     Ok(u8::from(!status.success()))
@@ -154,5 +154,13 @@ mod tests {
         assert_eq!(parse("--long replay"), Ok(Options { long: true, filter }));
         assert!(parse("--fast").is_err());
         assert!(parse("a b").is_err());
+    }
+
+    #[test]
+    fn the_simulation_hears_of_a_long_run() {
+        let simulation =
+            std::fs::read_to_string(sh::root().join("core/tests/sim/main.rs")).unwrap();
+        assert!(simulation.contains(LONG.0));
+        assert!(LONG.1.parse::<u64>().is_ok());
     }
 }
