@@ -25,6 +25,8 @@ const REHEARSAL: &str = "-rehearsal";
 const REHEARSAL_CONFIG: &str = "claude";
 /// The folder of the log, in the data folder.
 const LOGS: &str = "logs";
+/// The folder of the web view's own files, in the data folder.
+const WEB_VIEW: &str = "webview";
 
 /// Runs many Claude CLI sessions and brings them back by itself.
 #[derive(Debug, Default, clap::Parser)]
@@ -46,6 +48,8 @@ pub struct Args {
 pub struct Plan {
     /// How the supervisor is to run.
     pub config: Config,
+    /// The web view keeps its own files here; the folder is there, for its user only.
+    pub web_view: PathBuf,
     /// The name on the session bus under which a second start on the same data finds the first.
     pub bus_name: String,
 }
@@ -65,6 +69,9 @@ pub fn plan(args: Args) -> Result<Plan> {
     paths::prepare(&data_dir).with_context(cannot)?;
     let data_dir = data_dir.canonicalize().with_context(cannot)?;
     logs::init(&data_dir.join(LOGS)).with_context(cannot)?;
+    // the web view would make it readable by all
+    let web_view = data_dir.join(WEB_VIEW);
+    paths::prepare(&web_view).with_context(cannot)?;
 
     let (switches, odd) = KillSwitches::read(|name| env::var(name).ok());
     for name in odd {
@@ -85,7 +92,7 @@ pub fn plan(args: Args) -> Result<Plan> {
             .with_context(|| format!("{LIMITS_VARIABLE} cannot be used"))?;
     }
     let bus_name = bus_name(&config.data_dir, &usual);
-    Ok(Plan { config, bus_name })
+    Ok(Plan { config, web_view, bus_name })
 }
 
 /// The bundled stand-in with a config folder of its own and short limits.

@@ -11,11 +11,10 @@ mod quit;
 mod start;
 
 use crate::start::Plan;
-use crate::supervise::store::paths;
 use crate::supervise::supervisor::Config;
 use anyhow::{Context, Result};
 use desk::Desk;
-use std::path::Path;
+use std::path::PathBuf;
 use tauri::plugin::TauriPlugin;
 use tauri::{
     App, AppHandle, Manager, RunEvent, WebviewWindow, WebviewWindowBuilder, WindowEvent, Wry,
@@ -24,8 +23,6 @@ use tauri_plugin_window_state::StateFlags;
 
 /// The window's label, as in `tauri.conf.json`.
 const MAIN: &str = "main";
-/// The web view's own files, in the data folder.
-const WEB_VIEW: &str = "webview";
 /// Where the window was, in the data folder.
 const PLACE: &str = "window.json";
 
@@ -40,7 +37,7 @@ pub fn run(plan: Plan) -> Result<()> {
         .callback(|app, _, _| raise(app))
         .dbus_id(plan.bus_name)
         .build();
-    let config = plan.config;
+    let (config, web_view) = (plan.config, plan.web_view);
     // first, so that a second start ends before it does anything
     let mut builder = tauri::Builder::default().plugin(first);
     if let Some(place) = window_place(&config) {
@@ -69,7 +66,7 @@ pub fn run(plan: Plan) -> Result<()> {
             commands::quit,
         ])
         .setup(move |app| {
-            open(app, &config.data_dir)?;
+            open(app, web_view)?;
             quit::on_signals(app.handle());
             start::supervisor(app.handle(), &desk, config)?;
             Ok(())
@@ -92,10 +89,8 @@ fn window_place(config: &Config) -> Option<TauriPlugin<Wry>> {
 }
 
 /// The main window as `tauri.conf.json` describes it: it shows the app's own pages and nothing else,
-/// and its web view keeps its files in the data folder.
-fn open(app: &App, data_dir: &Path) -> tauri::Result<WebviewWindow> {
-    let files = data_dir.join(WEB_VIEW);
-    paths::prepare(&files)?;
+/// and its web view keeps its files in that folder.
+fn open(app: &App, files: PathBuf) -> tauri::Result<WebviewWindow> {
     let windows = &app.config().app.windows;
     let config = windows.iter().find(|window| window.label == MAIN);
     let config = config.ok_or(tauri::Error::WindowNotFound)?;

@@ -21,6 +21,10 @@ async fn a_toggle_is_stored_and_found_again() {
     let stored = window.invoke("snapshot", &json!({})).await.unwrap();
     assert_eq!(stored["settings"]["abortedResponseRecoveryEnabled"], json!(false));
     window.quit(&ground).await;
+    // the window's place is kept with the rest of the data
+    let place = std::fs::read_to_string(ground.at("data/window.json")).unwrap();
+    assert!(place.contains("\"width\": 1280"), "{place}");
+    assert!(!ground.at("config/dev.omniscio.Omniscio/.window-state.json").exists());
 
     let window = ground.open().await;
     window.ready().await;
