@@ -263,6 +263,9 @@ impl State {
         } else if session.live.delivery.is_some() && session.live.ending.is_none() {
             // a refused start whose reason is still being looked into starts nothing
             self.spawn(cx, id);
+        } else {
+            // a local command that died with its child leaves the rest of the queue free to go on
+            self.send_if_free(cx, id);
         }
     }
 

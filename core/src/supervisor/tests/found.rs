@@ -80,3 +80,17 @@ fn retry_after_the_message_was_taken_back_does_not_send_the_answered_one() {
     rig.shake();
     assert_eq!((rig.lines.len(), state_of(&rig)), (written, (Status::NeedsYou, None)));
 }
+
+// proves: A-10
+#[test]
+fn the_queue_goes_on_after_a_local_command_that_died_with_its_child() {
+    let mut rig = Rig::new();
+    rig.create("one");
+    rig.spawn_and_shake();
+    rig.answer_turn("Done.");
+    rig.send("/cost");
+    rig.send("two");
+    rig.die();
+    rig.spawn_and_shake();
+    assert_eq!(rig.last_text(), "two");
+}
