@@ -3,14 +3,17 @@
 //! It makes the data folder and starts the log in it; it opens no window and starts no supervisor.
 
 use crate::supervise::accounts::{Account, DEFAULT};
+use crate::supervise::handle::Handle;
 use crate::supervise::logs;
 use crate::supervise::store::paths::{self, IDENTIFIER};
 use crate::supervise::supervisor::{Cli, Config};
 use anyhow::{Context, Result, bail, ensure};
 use omniscio_core::limits::Limits;
 use omniscio_core::settings::KillSwitches;
+use omniscio_core::supervisor::Command;
 use serde_json::Value;
 use std::env::{self, consts::EXE_SUFFIX};
+use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
@@ -113,6 +116,33 @@ fn rehearse(config: &mut Config) -> Result<()> {
     Ok(())
 }
 
+/// The first session of a rehearsal begins by itself: a newcomer watches a reply being cut off and
+/// coming back. Later starts show what is there.
+pub fn show_first_session(handle: &Handle, data_dir: &Path) {
+    let fresh = handle
+        .snapshot()
+        .is_ok_and(|snapshot| snapshot.rows.is_empty() && snapshot.recent_folders.is_empty());
+    if !fresh {
+        return;
+    }
+    let folder = data_dir.join("sample-project");
+    if let Err(error) = fs::create_dir_all(&folder) {
+        tracing::warn!(%error, "the rehearsal has no folder for its first session");
+        return;
+    }
+    let made = handle.command(Command::Create {
+        folder: folder.display().to_string(),
+        text: "Show me how a reply that was cut off comes back".to_string(),
+        model: None,
+        permission_mode: None,
+        account: None,
+        user_settings_only: true,
+    });
+    if let Err(error) = made {
+        tracing::warn!(error = error.message, "the rehearsal's first session did not start");
+    }
+}
+
 fn rehearsal_folder(usual: &Path) -> PathBuf {
     let mut name = usual.file_name().unwrap_or_default().to_os_string();
     name.push(REHEARSAL);
@@ -197,7 +227,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let folder = |name: &str| {
             let path = home.path().canonicalize().unwrap().join(name);
-            std::fs::create_dir_all(&path).unwrap();
+            fs::create_dir_all(&path).unwrap();
             path
         };
         let (usual, a, b) = (folder("usual"), folder("a"), folder("b"));

@@ -3,6 +3,7 @@
 use super::desk::Desk;
 use super::events::Ears;
 use super::quit;
+use crate::start::show_first_session;
 use crate::supervise::clock::Deadline;
 use crate::supervise::handle::Handle;
 use crate::supervise::supervisor::{Config, StartError, Supervisor};
@@ -36,7 +37,12 @@ pub(super) fn supervisor(app: &AppHandle, desk: &Desk, config: Config) -> io::Re
             let ears = Ears::new(app.clone(), desk.clone());
             Supervisor::start(config.clone(), ears)
         }) {
-            Ok(handle) => desk.ready(handle),
+            Ok(handle) => {
+                if config.fake {
+                    show_first_session(&handle, &config.data_dir);
+                }
+                desk.ready(handle);
+            }
             Err(error @ StartError::AlreadyRuns { .. }) => {
                 // rule: A-31
                 tracing::warn!(%error, "a second start ends");

@@ -182,10 +182,9 @@ impl Bench {
             account: None,
             user_settings_only,
         });
-        match made.expect("a session") {
-            Reply::Created(id) => id,
-            other => panic!("{other:?}"),
-        }
+        let made = made.expect("a session");
+        let Reply::Created(id) = made else { panic!("{made:?}") };
+        id
     }
 
     pub(crate) fn send(&self, session: SessionId, text: &str) {
@@ -205,9 +204,9 @@ impl Bench {
 
     /// The agent's visible texts, in order.
     pub(crate) fn answers(&self, session: SessionId) -> Vec<String> {
-        let texts = self.blocks(session).into_iter().filter_map(|block| match block.kind {
-            BlockKind::Assistant { text } if !block.cut_off => Some(text),
-            _ => None,
+        let whole = self.blocks(session).into_iter().filter(|block| !block.cut_off);
+        let texts = whole.filter_map(|block| {
+            if let BlockKind::Assistant { text } = block.kind { Some(text) } else { None }
         });
         texts.collect()
     }

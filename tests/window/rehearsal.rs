@@ -16,8 +16,9 @@ async fn a_rehearsed_session_is_cut_off_and_recovers_while_one_watches() {
     let window = Window::open(APP, &["--fake".to_owned()], &env).await;
     window.ready().await;
     assert_eq!(window.text("[data-testid=fake]").await, "Rehearsal");
-    window.start_session(&ground.project(), "Hello").await;
+    // it begins by itself
     let row = window.row("its end", |row| row.label == "Your turn").await;
+    window.click("[data-testid=row]").await;
     window.read("the answer is here anyway").await;
     let audit = window.audit(&row.session).await;
     assert!(audit.iter().any(|line| line.reason == "response-aborted"), "{audit:#?}");

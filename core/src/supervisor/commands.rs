@@ -39,13 +39,12 @@ impl State {
             cx.act(Act::Reply { to, reply });
             return;
         }
-        let reply = match command {
-            Command::SwitchModel { session, model } => {
-                self.switch_model(cx, session, model, to);
-                return;
-            }
-            other => self.do_command(cx, other),
-        };
+        if let Command::SwitchModel { session, model } = command {
+            // its reply waits for the hand-over
+            self.switch_model(cx, session, model, to);
+            return;
+        }
+        let reply = self.do_command(cx, command);
         cx.act(Act::Reply { to, reply });
     }
 
@@ -77,7 +76,7 @@ impl State {
             Command::ReplyCard { session, request, reply } => {
                 self.reply_card(cx, session, &request, &reply)
             }
-            // handled where its reply can wait for the hand-over
+            // answered above
             Command::SwitchModel { .. } => Ok(Reply::Done),
             Command::End { session } => self.put_away(cx, session, Status::Ended, None),
             Command::Archive { session } => {

@@ -46,7 +46,11 @@ pub(super) fn PermissionCard(ask: Ask) -> impl IntoView {
         Some(None) => why.set(true),
         None => {}
     });
-    let reason = reason.map(|reason| read::shown(&reason)).filter(|reason| !reason.is_empty());
+    // a reason that only repeats the command says nothing
+    let reason = reason
+        .map(|reason| read::shown(&reason))
+        .filter(|reason| !reason.is_empty() && !subject.body.contains(reason.as_str()))
+        .map(|reason| format!("The agent says: {}. ", reason.trim_end_matches('.')));
     view! {
         <h3 class="card-title" id="card-title">{subject.title}</h3>
         <pre class="card-subject" tabindex="0" data-testid="card-subject">{subject.body}</pre>
@@ -59,7 +63,7 @@ pub(super) fn PermissionCard(ask: Ask) -> impl IntoView {
                 }
             })}
         <p class="card-note">
-            {reason.map(|reason| format!("The agent says: {reason} "))}
+            {reason}
             "Runs in "
             <code>{shown_folder}</code>
             "."
