@@ -7,6 +7,7 @@ mod asks;
 mod fill;
 pub(super) mod ground;
 mod launches;
+mod pool;
 mod sink;
 mod words;
 

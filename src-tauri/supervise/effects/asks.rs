@@ -2,18 +2,17 @@
 //! may take long.
 
 use super::ground::Ground;
-use super::launches::worker;
+use super::pool::Pool;
 use crate::supervise::driver::inbox::{Inbox, Message};
 use crate::supervise::probes::{self, FolderState};
 use omniscio_core::id::{CliSessionId, Uuid};
 use omniscio_core::supervisor::{Answer, AskId, TranscriptFacts};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// Questions that are looked at at once: some for every session that a person runs. One more is
-/// answered with a failure, which the rules ask again about.
+/// Questions that are looked at at once: some for every session that a person runs. One more waits: at
+/// most some for every session, for the rules ask again only when they gave an answer up.
 const LOOKING_MAX: usize = 64;
 
 /// A question to the file system.
@@ -34,29 +33,22 @@ pub(super) enum Look {
 pub(super) struct Asks {
     ground: Arc<Ground>,
     inbox: Arc<Inbox>,
-    looking: Arc<AtomicUsize>,
+    looking: Pool,
 }
 
 impl Asks {
     pub(super) fn new(ground: Arc<Ground>, inbox: Arc<Inbox>) -> Asks {
-        Asks { ground, inbox, looking: Arc::default() }
+        Asks { ground, inbox, looking: Pool::new(LOOKING_MAX) }
     }
 
     /// Looks; the answer follows. An answer that is there at once is given back.
     pub(super) fn look(&self, generation: u64, ask: AskId, look: Look) -> Option<Answer> {
-        if self.looking.fetch_add(1, Ordering::Relaxed) >= LOOKING_MAX {
-            self.looking.fetch_sub(1, Ordering::Relaxed);
-            return Some(failed("too many questions at once"));
-        }
         let (ground, inbox) = (Arc::clone(&self.ground), Arc::clone(&self.inbox));
-        let looking = Arc::clone(&self.looking);
-        let started = worker("look", move || {
+        let work = move || {
             let answer = answer(&ground, look);
-            looking.fetch_sub(1, Ordering::Relaxed);
             inbox.push(Message::Answer { generation, ask, answer });
-        });
-        let error = started.err()?;
-        self.looking.fetch_sub(1, Ordering::Relaxed);
+        };
+        let error = self.looking.run(Box::new(work)).err()?;
         Some(failed(&format!("no thread to look with: {error}")))
     }
 }
