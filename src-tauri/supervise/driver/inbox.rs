@@ -14,9 +14,10 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// A line of a child is at most some MiB and usually a KiB: so many keep the loop busy for a while
-/// and memory small.
+/// A line of a child is usually a KiB: so many keep the loop busy for a while.
 const NEWS_MAX: usize = 1024;
+/// But a line may have some MiB: so much of them waits at most, and one more that alone is longer.
+const NEWS_MAX_BYTES: usize = 64 * 1024 * 1024;
 /// More clicks than a person makes while a slow disk holds the loop up.
 const COMMANDS_MAX: usize = 256;
 
@@ -78,20 +79,41 @@ pub(in crate::supervise) struct Inbox {
 #[derive(Default)]
 struct Queues {
     commands: VecDeque<Message>,
-    news: VecDeque<Message>,
+    /// With the bytes that each holds.
+    news: VecDeque<(Message, usize)>,
+    news_bytes: usize,
     closed: bool,
     quit: bool,
+}
+
+impl Queues {
+    fn has_room(&self, bytes: usize) -> bool {
+        let fits = self.news_bytes.saturating_add(bytes) <= NEWS_MAX_BYTES;
+        self.news.len() < NEWS_MAX && (fits || bytes == 0 || self.news_bytes == 0)
+    }
+
+    fn take_news(&mut self) -> Option<Message> {
+        let (message, bytes) = self.news.pop_front()?;
+        self.news_bytes = self.news_bytes.saturating_sub(bytes);
+        Some(message)
+    }
 }
 
 impl Inbox {
     /// Adds what a child or a probe says; waits while the queue is full. After the end of the loop
     /// it is thrown away.
     pub(in crate::supervise) fn push(&self, message: Message) {
-        let full = |queues: &mut Queues| queues.news.len() >= NEWS_MAX && !queues.closed;
+        self.push_sized(message, 0);
+    }
+
+    /// The same for a message that holds so many bytes of a child's output.
+    pub(in crate::supervise) fn push_sized(&self, message: Message, bytes: usize) {
+        let full = |queues: &mut Queues| !queues.closed && !queues.has_room(bytes);
         let waited = self.taken.wait_while(self.lock(), full);
         let mut queues = waited.unwrap_or_else(PoisonError::into_inner);
         if !queues.closed {
-            queues.news.push_back(message);
+            queues.news_bytes = queues.news_bytes.saturating_add(bytes);
+            queues.news.push_back((message, bytes));
             self.came.notify_all();
         }
     }
@@ -115,7 +137,7 @@ impl Inbox {
         let nothing = |queues: &mut Queues| queues.commands.is_empty() && queues.news.is_empty();
         let waited = self.came.wait_timeout_while(self.lock(), limit, nothing);
         let (mut queues, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        let next = queues.commands.pop_front().or_else(|| queues.news.pop_front());
+        let next = queues.commands.pop_front().or_else(|| queues.take_news());
         self.taken.notify_all();
         next
     }
@@ -143,6 +165,7 @@ impl Inbox {
         queues.closed = true;
         queues.commands.clear();
         queues.news.clear();
+        queues.news_bytes = 0;
         self.taken.notify_all();
     }
 
@@ -204,6 +227,32 @@ mod tests {
 
         (0..COMMANDS_MAX).for_each(|_| inbox.command(Message::Input(Input::Wake)).unwrap());
         assert_eq!(inbox.command(Message::Input(Input::Wake)), Err(Refused::Full));
+    }
+
+    #[test]
+    fn few_long_news_hold_the_next_one_up_and_none_waits_for_ever() {
+        let inbox = Arc::new(Inbox::default());
+        // one that is longer than all room goes in alone
+        inbox.push_sized(load(0), NEWS_MAX_BYTES + 1);
+        // what holds nothing does not wait
+        inbox.push(load(1));
+        let (entered, came) = channel();
+        let writer = Arc::clone(&inbox);
+        let held = thread::spawn(move || {
+            for n in 2..=4 {
+                writer.push_sized(load(n), NEWS_MAX_BYTES / 2);
+                entered.send(n).unwrap();
+            }
+        });
+        assert!(came.try_recv().is_err());
+        assert_eq!(number(inbox.next(LONG)), Some(0));
+        assert_eq!((came.recv().unwrap(), came.recv().unwrap()), (2, 3));
+        assert!(!inbox.lock().has_room(1), "two halves are all");
+        for n in 1..=4 {
+            assert_eq!(number(inbox.next(LONG)), Some(n));
+        }
+        held.join().unwrap();
+        assert_eq!(inbox.lock().news_bytes, 0);
     }
 
     #[test]

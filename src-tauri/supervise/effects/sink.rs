@@ -65,7 +65,21 @@ pub(super) struct Sink {
     parents: Arc<Parents>,
     /// Closed until the loop knows of the child.
     gate: Arc<Mutex<()>>,
-    decoder: Arc<Mutex<Decoder>>,
+    output: Arc<Mutex<Output>>,
+}
+
+/// The output of one child on its way to events.
+struct Output {
+    decoder: Decoder,
+    /// Bytes that went in since the last event came out: what the next one holds.
+    held: usize,
+}
+
+impl Output {
+    /// Events, each with the bytes it holds: the first has all, those after it are of the same bytes.
+    fn take(&mut self, events: Vec<StreamEvent>) -> Vec<(StreamEvent, usize)> {
+        events.into_iter().map(|event| (event, std::mem::take(&mut self.held))).collect()
+    }
 }
 
 impl Sink {
@@ -76,8 +90,8 @@ impl Sink {
         gate: Arc<Mutex<()>>,
         ground: &Ground,
     ) -> Sink {
-        let decoder = Arc::new(Mutex::new(Decoder::new(ground.limits.line_max_bytes)));
-        Sink { key, inbox, parents, gate, decoder }
+        let output = Output { decoder: Decoder::new(ground.limits.line_max_bytes), held: 0 };
+        Sink { key, inbox, parents, gate, output: Arc::new(Mutex::new(output)) }
     }
 
     /// Takes one event; waits while the loop has enough to do.
@@ -86,12 +100,18 @@ impl Sink {
         let Key { session, launch } = self.key;
         match event {
             ChildEvent::Stdout(bytes) => {
-                let events = lock(&self.decoder).push(&bytes);
+                let mut output = lock(&self.output);
+                output.held = output.held.saturating_add(bytes.len());
+                let events = output.decoder.push(&bytes);
+                let events = output.take(events);
+                drop(output);
                 self.stream(events);
             }
             ChildEvent::Stderr(line) => {
                 let text = redact(&String::from_utf8_lossy(&line)).into_owned();
-                self.push(Input::Chatter { session, launch, text });
+                let bytes = text.len();
+                let input = Input::Chatter { session, launch, text };
+                self.inbox.push_sized(Message::Input(input), bytes);
             }
             ChildEvent::OutputEnded => {
                 self.finish();
@@ -111,14 +131,18 @@ impl Sink {
     }
 
     fn finish(&self) {
-        let events = lock(&self.decoder).finish();
+        let mut output = lock(&self.output);
+        let events = output.decoder.finish();
+        let events = output.take(events);
+        drop(output);
         self.stream(events);
     }
 
-    fn stream(&self, events: Vec<StreamEvent>) {
+    fn stream(&self, events: Vec<(StreamEvent, usize)>) {
         let Key { session, launch } = self.key;
-        for event in events {
-            self.push(Input::Stream { session, launch, event });
+        for (event, bytes) in events {
+            let input = Input::Stream { session, launch, event };
+            self.inbox.push_sized(Message::Input(input), bytes);
         }
     }
 
