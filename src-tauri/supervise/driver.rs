@@ -9,6 +9,7 @@ pub(super) mod inbox;
 
 use super::board::Board;
 use super::clock::Clock;
+use super::effects::parts::Asked;
 use super::effects::{Effects, Ran};
 use super::listener::Outbox;
 use super::store::Lock;
@@ -111,12 +112,12 @@ impl Driver {
     /// One input through the rules, and what they say.
     fn turn(&mut self, input: Input) -> Ran {
         self.woke = matches!(input, Input::Wake);
-        let what = name(&input);
+        let (what, asked) = (name(&input), Asked::of(&input));
         let now = self.now();
         let (state, rules) = (&mut self.state, self.fixed.rules);
         // after a panic the state is thrown away
         match caught(|| rules(state, input, now)) {
-            Ok(step) => self.effects.run(step, now.wall),
+            Ok(step) => self.effects.run(step, asked, now.wall),
             Err(panic) => Ran::Broken(format!("a rule panicked at {what}: {panic}")),
         }
     }

@@ -7,6 +7,7 @@ mod asks;
 mod fill;
 pub(super) mod ground;
 mod launches;
+pub(super) mod parts;
 mod pool;
 mod sink;
 mod words;
@@ -22,13 +23,14 @@ use asks::{Asks, Look};
 use ground::Ground;
 use launches::{Key, Launches};
 use omniscio_core::id::SessionId;
-use omniscio_core::ipc::{Event, IpcCode, IpcError};
+use omniscio_core::ipc::Event;
 use omniscio_core::message::{LineText, UserLine};
 use omniscio_core::recovery::handover::handover;
 use omniscio_core::stream::stdin::{control_line, user_line};
 use omniscio_core::supervisor::{Act, Answer, AskId, Input, LaunchId, Question, Step, Write};
 use omniscio_core::time::Wall;
-use std::collections::VecDeque;
+use parts::Asked;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -88,18 +90,40 @@ impl Effects {
         }
     }
 
-    /// Commits, then acts.
-    pub(super) fn run(&mut self, mut step: Step, now: Wall) -> Ran {
+    /// Commits, then acts. A session whose row is not as the rules knew it costs its own part of the
+    /// step; the rules get to know the row as it is before anything else.
+    pub(super) fn run(&mut self, mut step: Step, asked: Option<Asked>, now: Wall) -> Ran {
         // rule: DB-03
         let filled = self.patiently(|store| fill::fill(&mut step, |id| store.message_text(id)));
         if let Err(ran) = filled {
             return ran;
         }
-        match self.commit(&step.writes, now) {
-            Ok(Committed::Done) => self.act(step.acts),
-            Ok(Committed::Refused { session }) => self.refused(session, step.acts),
-            Err(ran) => ran,
+        let mut refused = Vec::new();
+        loop {
+            match self.commit(&step.writes, now) {
+                Ok(Committed::Done) => break,
+                Ok(Committed::Refused { session }) => {
+                    tracing::warn!(%session, "a row was changed by somebody else");
+                    if let Err(ran) = self.take_out(&mut step, session, asked) {
+                        return ran;
+                    }
+                    refused.push(session);
+                }
+                Err(ran) => return ran,
+            }
         }
+        let mut ran = self.act(step.acts);
+        for session in refused {
+            match self.patiently(|store| store.row(session)) {
+                Ok(row) => {
+                    let row = row.map(Box::new);
+                    let refused = Input::CommitRefused { row, session };
+                    self.own.push_front(Message::Input(refused));
+                }
+                Err(worse) => ran = worse,
+            }
+        }
+        ran
     }
 
     /// Everything the rules start from; waits for a store that cannot be read now. `None` if the
@@ -189,24 +213,26 @@ impl Effects {
         self.outbox.event(Event::StoreTrouble(words));
     }
 
-    /// A row is not as the rules knew it: they get to know it as it is, and nothing is done.
-    fn refused(&mut self, session: SessionId, acts: Vec<Act>) -> Ran {
-        tracing::warn!(%session, "a row was changed by somebody else");
-        for act in acts {
-            if let Act::Reply { to, reply: Ok(_) } = act {
-                let message =
-                    "Something else changed this session just now. Look again.".to_string();
-                self.board.reply(to, Err(IpcError { code: IpcCode::NotEligible, message }));
+    fn take_out(
+        &mut self,
+        step: &mut Step,
+        session: SessionId,
+        asked: Option<Asked>,
+    ) -> Result<(), Ran> {
+        let mut owners = BTreeMap::new();
+        for write in &step.writes {
+            if let Write::MessageState { id, .. } = write {
+                let owner = self.patiently(|store| store.message_session(*id))?;
+                owners.extend(owner.map(|owner| (*id, owner)));
             }
         }
-        match self.patiently(|store| store.row(session)) {
-            Ok(row) => {
-                let row = row.map(Box::new);
-                self.own.push_back(Message::Input(Input::CommitRefused { row, session }));
-                Ran::On
+        for write in &step.writes {
+            if let Write::Message(message) = write {
+                owners.insert(message.id, message.session);
             }
-            Err(ran) => ran,
         }
+        parts::take_out(step, session, asked, |id| owners.get(&id).copied());
+        Ok(())
     }
 
     fn act(&mut self, acts: Vec<Act>) -> Ran {

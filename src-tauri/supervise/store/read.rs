@@ -137,6 +137,18 @@ impl Store {
         Ok(statement.query_row([id.to_string()], |row| row.get(0)).optional()?)
     }
 
+    /// The session of a message.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    pub fn message_session(&self, id: MessageId) -> Result<Option<SessionId>, StoreError> {
+        let mut statement =
+            self.connection.prepare_cached("SELECT session FROM messages WHERE id = ?1")?;
+        let found: Option<String> =
+            statement.query_row([id.to_string()], |row| row.get(0)).optional()?;
+        found.map(|text| row::id(&text)).transpose()
+    }
+
     /// The newest message that a replay may take for the last operator turn: of a replayable
     /// origin, not withdrawn, and no local command of the CLI.
     ///

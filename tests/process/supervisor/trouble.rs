@@ -3,13 +3,16 @@
 
 use super::rig::{App, Ground, config};
 use omniscio_core::ipc::{Event, IpcCode};
-use omniscio_core::supervisor::{Command, Input, State, Step, step};
+use omniscio_core::supervisor::{Command, Input, ReplyTo, State, Step, step};
 use omniscio_core::time::Now;
 use omniscio_lib::supervise::store::database_path;
 use rusqlite::Connection;
 
 /// The title that makes the planted rule panic.
 const PANIC: &str = "panic";
+
+/// Is answered at once.
+const HELLO: &str = "Hello. [[fake: say Hello.]]";
 
 /// The rules, with one that panics.
 fn with_a_panic(state: &mut State, input: Input, now: Now) -> Step {
@@ -91,4 +94,58 @@ fn a_row_that_somebody_else_changed_is_taken_over_and_nothing_is_done() {
     let rename = Command::Rename { session, title: "mine".to_string() };
     app.handle.command(rename).unwrap();
     app.until_row(session, "title", |view| view.row.title == "mine");
+}
+
+/// The rules, with a step that touches two sessions: a new title of the form `ID: text` also sends the
+/// text to the session of that id.
+fn with_a_step_for_two(state: &mut State, input: Input, now: Now) -> Step {
+    let mut other = None;
+    if let Input::Command { command: Command::Rename { title, .. }, .. } = &input {
+        other = title.split_once(": ");
+    }
+    let send = other.map(|(id, text)| Command::Send {
+        session: id.parse().unwrap(),
+        text: text.to_string(),
+        now: false,
+    });
+    let mut both = step(state, input, now);
+    if let Some(command) = send {
+        let more = step(state, Input::Command { reply: ReplyTo(u64::MAX), command }, now);
+        both.writes.extend(more.writes);
+        both.acts.extend(more.acts);
+    }
+    both
+}
+
+// proves: DB-03
+#[test]
+fn a_row_that_somebody_else_changed_holds_no_other_session_up() {
+    let ground = Ground::new();
+    let mut config = config(ground.home.path());
+    config.rules = with_a_step_for_two;
+    let app = App::start(config);
+    let (theirs, ours) = (app.create(&ground, HELLO), app.create(&ground, HELLO));
+    app.until_answered(theirs);
+    app.until_answered(ours);
+    let other = Connection::open(database_path(&ground.home.path().join("data"))).unwrap();
+    let sql = "UPDATE sessions SET aborted_response_retry_attempts = 2 WHERE id = ?1";
+    assert_eq!(other.execute(sql, [theirs.to_string()]), Ok(1));
+
+    let title = format!("{ours}: Go on. [[fake: say Gone on.]]");
+    let reply = app.handle.command(Command::Rename { session: theirs, title });
+    assert_eq!(
+        reply.map_err(|error| error.code),
+        Err(IpcCode::NotEligible),
+        "{:#?}",
+        app.reasons(theirs)
+    );
+    // the other session's message was sent in that step, and its child lived on
+    app.until_row(ours, "answer", |view| {
+        view.row.answer_line.as_deref() == Some("Gone on.") && view.row.turn.is_none()
+    });
+    assert_eq!(app.count(ours, "launch: launch"), 1, "{:#?}", app.reasons(ours));
+    // and the refused one is known as it is
+    app.until_row(theirs, "row", |view| view.row.retry_attempts == 2);
+    assert_eq!(app.count(theirs, "user: renamed"), 0);
+    app.handle.command(Command::Rename { session: theirs, title: "mine".to_string() }).unwrap();
 }
