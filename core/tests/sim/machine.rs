@@ -141,8 +141,10 @@ impl World {
         let Some(child) = self.children.get_mut(&key) else { return };
         child.alive = false;
         child.eof = true;
-        self.after(30, Event::PipeEnd(key));
-        self.after(60, Event::Gone { child: key, code: 137 });
+        // what it had put out before is read first
+        let rest = child.pipe_at.saturating_sub(self.clock.at);
+        self.after(rest + 30, Event::PipeEnd(key));
+        self.after(rest + 60, Event::Gone { child: key, code: 137 });
     }
 
     /// Whether the input is of a child that nobody stops.
