@@ -222,6 +222,8 @@ impl State {
                 }
             }
             None => {
+                self.let_go(cx, id);
+                self.stop_child(cx, id);
                 self.sessions.remove(&id);
                 cx.act(Act::EmitGone(id));
             }
