@@ -252,7 +252,7 @@ impl Child {
 
     /// Our interrupt: the turn ends, or nothing happens.
     pub(crate) fn interrupt(&mut self, obeys: bool) {
-        if self.busy && obeys {
+        if self.busy && obeys && !self.eof {
             let script = scripts::interrupted(&self.open, self.waiting.take());
             self.play(script);
         }
