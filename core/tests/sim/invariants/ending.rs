@@ -48,6 +48,10 @@ impl Oracle {
         let book = self.book(after.id);
         let (stopped, local) = (book.stop_asked, std::mem::take(&mut book.local));
         book.stop_asked = false;
+        if stopped {
+            // the person took it back: nobody waits for its answer
+            book.message = None;
+        }
         self.closed.insert(after.id, stopped);
         let restarts = matches!(after.status, Status::Starting | Status::Running);
         if !(restarts || stopped || local || by_person(change)) {
