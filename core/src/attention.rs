@@ -82,13 +82,20 @@ pub fn next_flip(view: &RowView, policy: &Policy, limits: &Limits, now: Now) -> 
 
 /// The number of sessions that wait for a person: badge, dock, poll and inbox alike (HD-18, NT-04).
 pub fn badge_count<'a>(
-    views: impl IntoIterator<Item = &'a RowView>,
+    rows: impl IntoIterator<Item = &'a SessionRow>,
     policy: &Policy,
     limits: &Limits,
     now: Now,
 ) -> usize {
     // rule: HD-18, NT-04
-    views.into_iter().filter(|view| attention(view, policy, limits, now).needs_person).count()
+    rows.into_iter().filter(|row| needs_person(row, policy, limits, now)).count()
+}
+
+/// Whether this session waits for a person: its section says so, and its section follows from the row
+/// alone.
+fn needs_person(row: &SessionRow, policy: &Policy, limits: &Limits, now: Now) -> bool {
+    let (section, ..) = look(row_state(row, policy, limits, now));
+    section.needs_person()
 }
 
 fn hide_expired(clock: Wall, limits: &Limits, now: Now) -> bool {

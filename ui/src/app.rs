@@ -170,7 +170,7 @@ fn Announcer() -> impl IntoView {
         let now = store.clock.get();
         store.entries.with(|entries| {
             let views: Vec<_> = entries.values().map(|entry| entry.view.get()).collect();
-            badge_count(&views, &policy, &limits, now)
+            badge_count(views.iter().map(|view| &view.row), &policy, &limits, now)
         })
     });
     Effect::new(move |_| {

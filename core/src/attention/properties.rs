@@ -135,7 +135,7 @@ proptest! {
         let (policy, limits, now) = (policy(on), Limits::default(), now_at(age));
         let section = |v: &RowView| attention(v, &policy, &limits, now).section;
         let count = |s: Section| views.iter().filter(|v| section(v) == s).count();
-        let badge = badge_count(&views, &policy, &limits, now);
+        let badge = badge_count(views.iter().map(|view| &view.row), &policy, &limits, now);
         prop_assert_eq!(badge, count(Section::Interrupted) + count(Section::NeedsYou));
         let listed: usize = Section::LISTED.into_iter().map(count).sum();
         prop_assert_eq!(listed + count(Section::Hidden), views.len());

@@ -219,8 +219,8 @@ impl State {
     /// Counts again who needs a person; the badge changes only with the number.
     pub(super) fn recount(&mut self, cx: &mut Cx) {
         // rule: HD-17, NT-03
-        let views: Vec<_> = self.views().collect();
-        let count = badge_count(&views, &self.policy, &self.limits, cx.now);
+        let rows = self.sessions.values().map(|session| &session.row);
+        let count = badge_count(rows, &self.policy, &self.limits, cx.now);
         if self.badge != Some(count) {
             self.badge = Some(count);
             cx.act(Act::Badge(count));
