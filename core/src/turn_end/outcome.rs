@@ -85,8 +85,8 @@ pub enum Outcome {
     Text,
 }
 
-/// Classifies the end of a turn. `known` is false when an unknown value was met on the way: worth
-/// one line in the log.
+/// Classifies the end of a turn. An unknown value with `is_error` is an API error, without it the text
+/// decides.
 pub fn classify(result: &TurnResult, turn: &TurnFacts, context: Context) -> Outcome {
     // rule: A-06
     let default = ErrorLine::default();
