@@ -5,7 +5,7 @@
 use crate::block::Block;
 use crate::id::{MessageId, SessionId};
 use crate::message::Queued;
-use crate::session::SessionRow;
+use crate::session::{Holder, SessionRow};
 use crate::settings::{KillSwitches, Settings};
 use crate::time::{Millis, Wall};
 use crate::verdict::Decision;
@@ -63,6 +63,8 @@ pub struct LiveView {
     pub queue: Vec<Queued>,
     /// The project folder is missing.
     pub folder_missing: bool,
+    /// Another program has the conversation open: nothing resumes it meanwhile.
+    pub held: Option<Holder>,
     /// A restart is under way: Retry is inert until the next state.
     pub restart_under_way: bool,
     /// Tokens in the model's context, as last read.

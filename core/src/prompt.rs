@@ -74,7 +74,10 @@ pub fn note_still_relaunching(attempt: u32) -> String {
     alloc::format!("Still relaunching this session… (attempt {attempt})")
 }
 
-/// The banner over the composer of a session whose folder is gone.
+/// A launch is refused because another program has the conversation open.
+pub const HELD_ELSEWHERE: &str =
+    "Another program has this conversation open. Take it over, or go on in a copy.";
+/// Banner over the composer while the project folder is missing (PF-03).
 pub const BANNER_FOLDER_MISSING: &str = "Project folder is missing";
 /// Tooltip of Retry while the background still tries.
 pub const TOOLTIP_RETRY_BACKGROUND: &str =

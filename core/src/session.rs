@@ -103,6 +103,25 @@ pub struct OpenTurn {
     pub real_output: bool,
 }
 
+/// Where a given-up session stands on the re-arm ladder (RA-07).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Ladder {
+    /// Rungs taken in this episode: since the last message of the person, Retry or concluded turn.
+    pub rungs: u8,
+    /// When the next rung is due; `None` while one is in flight, and once the ladder stopped.
+    pub due: Option<Wall>,
+}
+
+/// A check that holds every automatic restart of its session (RG): declared by the agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Gate {
+    /// What the agent calls it.
+    pub name: String,
+    /// Since when it runs.
+    pub opened_at: Wall,
+}
+
 /// A permission profile that a new session starts with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -189,8 +208,17 @@ pub struct SessionRow {
     pub last_restart_at: Option<Wall>,
     /// Why nothing retries it any more (DB-08).
     pub stop_reason: Option<StopReason>,
+    /// Background retries of a given-up session (RA).
+    pub ladder: Ladder,
     /// Why the last turn died.
     pub abort_cause: Option<AbortCause>,
+
+    /// The session that spawned it as a worker (OD-60).
+    pub parent: Option<SessionId>,
+    /// A worker's opening task, until its first `system/init` makes it a message.
+    pub launch_request: Option<String>,
+    /// Checks that run for it (OD-32).
+    pub gates: Vec<Gate>,
 
     /// The question, plan or permission that is open.
     pub card: Option<Card>,
@@ -219,6 +247,17 @@ pub struct ChildMark {
     pub pid: u32,
     /// Start time as field 22 of `/proc/PID/stat`.
     pub start: u64,
+}
+
+/// A live process of somebody else that has a conversation open.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    /// Its process id.
+    pub pid: u32,
+    /// Its start time, field 22 of `/proc/PID/stat`.
+    pub start: u64,
+    /// The folder it works in, as it says itself.
+    pub folder: String,
 }
 
 impl SessionRow {
@@ -252,7 +291,11 @@ impl SessionRow {
             retry_day: None,
             last_restart_at: None,
             stop_reason: None,
+            ladder: Ladder::default(),
             abort_cause: None,
+            parent: None,
+            launch_request: None,
+            gates: Vec::new(),
             card: None,
             words: None,
             resets_at: None,

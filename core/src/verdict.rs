@@ -104,6 +104,8 @@ pub enum Why {
     Debounced(Wall),
     /// The project folder is missing.
     FolderMissing,
+    /// Another program has the conversation open.
+    HeldElsewhere,
     /// There is no message to send again.
     NothingToReplay,
     /// The day's attempts are used up.

@@ -54,6 +54,8 @@ pub(super) fn command(command: &Command) -> Result<(), IpcError> {
         | Command::Continue { .. }
         | Command::ReplyCard { .. }
         | Command::SwitchModel { .. }
+        | Command::TakeOver { .. }
+        | Command::ForkHeld { .. }
         | Command::End { .. }
         | Command::Archive { .. }
         | Command::Unarchive { .. }

@@ -124,7 +124,7 @@ pub(super) fn strip(state: RowState, view: &RowView) -> String {
                 Some(StopReason::NothingToReplay) => {
                     "There is no message to send again; auto-retry stopped.".into()
                 }
-                Some(StopReason::DailyCap | StopReason::HardCap) | None => sentence_of(sentence),
+                Some(StopReason::HardCap) | None => sentence_of(sentence),
             }
         }
         // the label holds the first half

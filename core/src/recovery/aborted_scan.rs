@@ -25,6 +25,8 @@ pub enum ScanAct {
 pub struct ScanFacts {
     /// `Some` once the folder was probed in this tick.
     pub folder_present: Option<bool>,
+    /// Another program has the conversation open.
+    pub held: bool,
     /// There is a message to send again, or a turn that began by itself.
     pub replayable: bool,
     /// A restart of this session is already under way.
@@ -109,6 +111,10 @@ pub fn decide(
         None => return Verdict::Act(ScanAct::Probe),
         Some(false) => return Verdict::Wait(Why::FolderMissing),
         Some(true) => {}
+    }
+    // rule: A-12
+    if facts.held {
+        return Verdict::Wait(Why::HeldElsewhere);
     }
     // rule: SC-15, SC-16
     if let Some(until) = debounced_until(row, limits, now) {

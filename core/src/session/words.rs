@@ -136,8 +136,6 @@ pub fn is_legal(status: Status, pending: Option<PendingAction>) -> bool {
 named_enum! {
     /// Why no automatic retry will come for a `recovery_failed` row (DB-08).
     StopReason {
-        /// The day's replays are used up (until the re-arm ladder exists, nothing follows).
-        DailyCap = "daily_cap",
         /// The re-arm ladder reached its hard cap.
         HardCap = "hard_cap",
         /// Out of credit.

@@ -1,12 +1,14 @@
 //! Questions to the shell and what goes on when they are answered. The row is read again at the
 //! answer: what was decided before the question may no longer hold.
 
+use super::replaying::Refusal;
 use super::{Act, Answer, AskId, Question, TranscriptFacts};
 use super::{Cx, State};
 use crate::id::SessionId;
 use crate::ipc::{IpcCode, IpcError, Reply};
 use crate::prompt;
 use crate::recovery::replay_plan::{MessagePlan, message_plan, resume_id};
+use crate::session::Holder;
 use crate::time::{Millis, Mono};
 use crate::verdict::Source;
 use alloc::string::String;
@@ -36,8 +38,18 @@ pub(super) enum AskFor {
     TurnEnd { session: SessionId },
     /// Whether the folder is there, for the banner.
     Folder { session: SessionId },
+    /// The end of a foreign holder, wanted by the person.
+    TakeOver { session: SessionId, reply: super::ReplyTo },
     /// The hand-over for Switch model.
     SwitchModel { session: SessionId, model: Option<String>, reply: super::ReplyTo },
+}
+
+/// Folder, transcript and who else has it open, as one look found them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Looked {
+    pub folder_present: bool,
+    pub found: TranscriptFacts,
+    pub holder: Option<Holder>,
 }
 
 /// An open question.
@@ -160,6 +172,7 @@ impl State {
                     Answer::Transcript { found, .. } => Some(found.exists),
                     Answer::Folder { .. }
                     | Answer::Stamped { .. }
+                    | Answer::TakenOver { .. }
                     | Answer::Handover { .. }
                     | Answer::Failed { .. } => None,
                 };
@@ -170,11 +183,16 @@ impl State {
                     Answer::Folder { present } => Some(present),
                     Answer::Transcript { .. }
                     | Answer::Stamped { .. }
+                    | Answer::TakenOver { .. }
                     | Answer::Handover { .. }
                     | Answer::Failed { .. } => None,
                 };
                 // rule: PF-06
                 self.folder_seen(cx, session, present.unwrap_or(false));
+            }
+            AskFor::TakeOver { session, reply } => {
+                let gone = matches!(answer, Answer::TakenOver { gone: true });
+                self.taken_over(cx, session, reply, gone);
             }
             AskFor::SwitchModel { session, model, reply } => {
                 self.switch_answered(cx, session, model, reply, answer);
@@ -193,12 +211,17 @@ impl State {
         ours
     }
 
-    /// Folder and transcript as answered; `None` when nobody could tell.
-    pub(super) fn facts_of(answer: &Answer) -> Option<(bool, TranscriptFacts)> {
+    /// What a look found; `None` when nobody could tell.
+    pub(super) fn facts_of(answer: &Answer) -> Option<Looked> {
         match answer {
-            Answer::Transcript { folder_present, found } => Some((*folder_present, found.clone())),
+            Answer::Transcript { folder_present, found, holder } => Some(Looked {
+                folder_present: *folder_present,
+                found: found.clone(),
+                holder: holder.clone(),
+            }),
             Answer::Folder { .. }
             | Answer::Stamped { .. }
+            | Answer::TakenOver { .. }
             | Answer::Handover { .. }
             | Answer::Failed { .. } => None,
         }
@@ -221,13 +244,18 @@ impl State {
     }
 
     fn launch_answered(&mut self, cx: &mut Cx, id: SessionId, purpose: LaunchFor, answer: &Answer) {
-        let Some((folder_present, found)) = Self::facts_of(answer) else {
+        let Some(Looked { folder_present, found, holder }) = Self::facts_of(answer) else {
             self.look_failed(cx, id, purpose);
             return;
         };
         self.folder_seen(cx, id, folder_present);
+        self.held_seen(cx, id, holder);
         if !folder_present {
-            self.folder_refuses(cx, id, purpose);
+            self.launch_refused(cx, id, purpose, Refusal::FolderMissing);
+            return;
+        }
+        if self.held_back(id) {
+            self.launch_refused(cx, id, purpose, Refusal::Held);
             return;
         }
         match purpose {
@@ -240,6 +268,7 @@ impl State {
                 };
                 match message_plan(&session.row, &found, minted) {
                     MessagePlan::Into(conversation) => {
+                        let conversation = self.copied_if_held(id, conversation);
                         self.launch_queue(cx, id, conversation, None);
                     }
                     MessagePlan::HandOver(_) => self.ask_handover(cx, id, purpose, Vec::new()),
@@ -265,6 +294,7 @@ impl State {
             Answer::Folder { .. }
             | Answer::Transcript { .. }
             | Answer::Stamped { .. }
+            | Answer::TakenOver { .. }
             | Answer::Failed { .. } => Err(IpcError {
                 code: IpcCode::Internal,
                 message: "The conversation could not be read. Try again.".into(),

@@ -73,6 +73,16 @@ pub enum Command {
         /// The model.
         model: Option<String>,
     },
+    /// End the foreign process that holds the conversation, then go on.
+    TakeOver {
+        /// The session.
+        session: SessionId,
+    },
+    /// Go on in a copy of a conversation that another program holds.
+    ForkHeld {
+        /// The session.
+        session: SessionId,
+    },
     /// End the session.
     End {
         /// The session.

@@ -44,6 +44,11 @@ impl State {
             self.switch_model(cx, session, model, to);
             return;
         }
+        if let Command::TakeOver { session } = command {
+            // its reply waits for the other program's end
+            self.take_over(cx, session, to);
+            return;
+        }
         let reply = self.do_command(cx, command);
         cx.act(Act::Reply { to, reply });
     }
@@ -77,7 +82,8 @@ impl State {
                 self.reply_card(cx, session, &request, &reply)
             }
             // answered above
-            Command::SwitchModel { .. } => Ok(Reply::Done),
+            Command::SwitchModel { .. } | Command::TakeOver { .. } => Ok(Reply::Done),
+            Command::ForkHeld { session } => self.fork_held(cx, session),
             Command::End { session } => self.put_away(cx, session, Status::Ended, None),
             Command::Archive { session } => {
                 self.put_away(cx, session, Status::Archived, Some(ArchiveReason::User))
@@ -229,7 +235,7 @@ impl State {
 
     /// `forceRestart`: resets the budget and drives recovery now (RT-05). Bypasses debounce and
     /// switches, never a missing folder.
-    fn force_restart(&mut self, cx: &mut Cx, id: SessionId) -> Answered {
+    pub(super) fn force_restart(&mut self, cx: &mut Cx, id: SessionId) -> Answered {
         // rule: RT-05, RT-07, RT-08, RT-19, RT-20
         self.known(id)?;
         let Some(session) = self.sessions.get(&id) else {
@@ -270,7 +276,7 @@ impl State {
         Ok(Reply::Done)
     }
 
-    fn continue_session(&mut self, cx: &mut Cx, id: SessionId) -> Answered {
+    pub(super) fn continue_session(&mut self, cx: &mut Cx, id: SessionId) -> Answered {
         // rule: RT-18
         self.known(id)?;
         let Some(session) = self.sessions.get(&id) else {
@@ -416,7 +422,7 @@ pub(super) fn error(code: IpcCode, message: &str) -> IpcError {
     IpcError { code, message: message.to_string() }
 }
 
-fn not_found() -> IpcError {
+pub(super) fn not_found() -> IpcError {
     error(IpcCode::NotFound, "There is no such session.")
 }
 

@@ -6,7 +6,7 @@ use crate::id::MessageId;
 use crate::ipc::{Activity, LiveView};
 use crate::launch::Conversation;
 use crate::message::{Queued, UserLine};
-use crate::session::{SessionRow, Status};
+use crate::session::{Holder, SessionRow, Status};
 use crate::time::{Mono, Wall};
 use crate::transcript::Builder;
 use crate::turn::TurnFacts;
@@ -133,6 +133,10 @@ pub(super) struct Live {
     pub cost_base: u64,
     pub cost_child: u64,
     pub folder_missing: bool,
+    /// Who else has the conversation open, as last seen.
+    pub held: Option<Holder>,
+    /// The person chose to go on in a copy of a conversation that is held.
+    pub copy_held: bool,
     pub context_window: Option<u64>,
     pub model: Option<String>,
     pub background: u32,
@@ -166,6 +170,8 @@ impl Live {
             cost_base: 0,
             cost_child: 0,
             folder_missing: false,
+            held: None,
+            copy_held: false,
             context_window: None,
             model: None,
             background: 0,
@@ -227,6 +233,7 @@ impl Live {
             child: self.child != Child::None,
             queue: self.queue.iter().cloned().collect(),
             folder_missing: self.folder_missing,
+            held: self.held.clone(),
             restart_under_way: self.restart_under_way(),
             context_tokens: self.turn.as_ref().and_then(|turn| turn.context_tokens),
             context_window: self.context_window,

@@ -11,6 +11,7 @@ mod change;
 mod command;
 mod commands;
 mod explain;
+mod held;
 mod launching;
 mod live;
 mod question;

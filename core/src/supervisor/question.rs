@@ -1,6 +1,7 @@
 //! Facts a rule needs from outside in the middle of a decision, and their answers.
 
 use crate::id::{CliSessionId, SessionId, Uuid};
+use crate::session::Holder;
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
@@ -28,6 +29,16 @@ pub enum Question {
         /// The uuids to look for.
         uuids: Vec<Uuid>,
     },
+    /// End the foreign process that holds a conversation: only by the person's click, looked at again
+    /// first, SIGTERM only.
+    TakeOver {
+        /// The account whose config folder names the holder.
+        account: String,
+        /// The conversation.
+        cli_session: CliSessionId,
+        /// The process that was seen.
+        holder: Holder,
+    },
     /// Ids of all stamped rows, by one indexed query (SC-03).
     Stamped,
     /// The hand-over of a session, cut from its blocks.
@@ -52,6 +63,13 @@ pub enum Answer {
         folder_present: bool,
         /// What was found.
         found: TranscriptFacts,
+        /// Another program that has the conversation open right now.
+        holder: Option<Holder>,
+    },
+    /// To [`Question::TakeOver`].
+    TakenOver {
+        /// The process is gone.
+        gone: bool,
     },
     /// To [`Question::Stamped`].
     Stamped {

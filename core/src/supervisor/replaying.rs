@@ -10,26 +10,46 @@ use crate::prompt;
 use crate::recovery::replay_plan::{Minted, ReplayPlan, replay_plan, resume_id};
 use crate::session::{AbortCause, PendingAction, Status, StopReason};
 use crate::verdict::{Actor, Source};
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+/// Why a launch that was asked for is not begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// The project folder is missing (INV 7).
+    FolderMissing,
+    /// Another program has the conversation open.
+    Held,
+}
+
 impl State {
-    /// No spawn while the folder is missing (INV 7): what each actor leaves behind.
-    pub(super) fn folder_refuses(&mut self, cx: &mut Cx, id: SessionId, purpose: LaunchFor) {
-        // rule: RT-23
+    /// No launch is begun: what each actor leaves behind.
+    pub(super) fn launch_refused(
+        &mut self,
+        cx: &mut Cx,
+        id: SessionId,
+        purpose: LaunchFor,
+        refusal: Refusal,
+    ) {
+        // rule: RT-23, A-12
+        let (reason, words) = match refusal {
+            Refusal::FolderMissing => ("folder missing", prompt::BANNER_FOLDER_MISSING),
+            Refusal::Held => ("open in another program", prompt::HELD_ELSEWHERE),
+        };
         match purpose {
             LaunchFor::Replay(Source::CrashResume) => {
                 let to = (Status::Paused, Some(PendingAction::AppRestartSuspended));
-                self.enter(cx, id, Actor::CrashRecovery, "folder missing", to, |row| {
+                self.enter(cx, id, Actor::CrashRecovery, reason, to, |row| {
                     row.turn = None;
                 });
             }
             LaunchFor::Replay(source) => {
-                self.decided(cx, id, actor_of(source), "wait: folder missing");
+                self.decided(cx, id, actor_of(source), format!("wait: {reason}"));
                 self.back_to_shape(cx, id, source);
             }
             LaunchFor::Queue => {
-                self.launch_failed(cx, id, prompt::BANNER_FOLDER_MISSING);
+                self.launch_failed(cx, id, words);
             }
         }
     }
@@ -47,7 +67,7 @@ impl State {
                 if session.live.resume_tries < TRIES {
                     session.live.resume_due = Some(again);
                 } else {
-                    self.folder_refuses(cx, id, purpose);
+                    self.launch_refused(cx, id, purpose, Refusal::FolderMissing);
                 }
             }
             LaunchFor::Replay(source @ (Source::ResponseAborted | Source::ConversationGone)) => {
@@ -129,6 +149,7 @@ impl State {
                 return;
             }
         };
+        let conversation = self.copied_if_held(id, conversation);
         self.begin_restart(cx, id, source);
         let line = UserLine { uuid, origin: Origin::Replay, text };
         let purpose = Purpose::Replay { source, line };
@@ -194,7 +215,7 @@ impl State {
             }
             Source::ResponseAborted | Source::ConversationGone => {
                 self.back_to_shape(cx, id, source);
-                self.promote(cx, id, StopReason::NothingToReplay);
+                self.promote(cx, id, Some(StopReason::NothingToReplay));
                 let begun = self
                     .sessions
                     .get(&id)
@@ -273,6 +294,7 @@ impl State {
             Answer::Folder { .. }
             | Answer::Transcript { .. }
             | Answer::Stamped { .. }
+            | Answer::TakenOver { .. }
             | Answer::Failed { .. } => {
                 self.launch_failed(cx, id, "The earlier conversation could not be read.");
                 return;

@@ -1,7 +1,7 @@
 //! The 60-second scan: sole owner of its period, of the daily counter's charge and of the promotion
 //! (SC-18). What it does with one row is decided in `recovery::aborted_scan`.
 
-use super::asks::AskFor;
+use super::asks::{AskFor, Looked};
 use super::replaying::actor_of;
 use super::{Answer, AskId, Question};
 use super::{Cx, State};
@@ -53,24 +53,21 @@ impl State {
             Answer::Stamped { ids } => ids,
             Answer::Folder { .. }
             | Answer::Transcript { .. }
+            | Answer::TakenOver { .. }
             | Answer::Handover { .. }
             | Answer::Failed { .. } => return,
         };
         for id in ids {
-            self.scan_row(cx, id, None);
+            self.scan_row(cx, id);
         }
     }
 
-    fn scan_facts(
-        &self,
-        now: Mono,
-        id: SessionId,
-        folder_present: Option<bool>,
-    ) -> Option<ScanFacts> {
+    fn scan_facts(&self, now: Mono, id: SessionId, looked: Option<&Looked>) -> Option<ScanFacts> {
         let session = self.sessions.get(&id)?;
         let replayable = session.row.replay.message.is_some() || session.row.turn_count > 0;
         Some(ScanFacts {
-            folder_present,
+            folder_present: looked.map(|looked| looked.folder_present),
+            held: looked.is_some_and(|looked| looked.holder.is_some()),
             replayable,
             restart_under_way: session.live.restart_under_way(),
             disposition_pending: session.live.ending.is_some(),
@@ -78,9 +75,9 @@ impl State {
         })
     }
 
-    fn scan_row(&mut self, cx: &mut Cx, id: SessionId, folder_present: Option<bool>) {
+    fn scan_row(&mut self, cx: &mut Cx, id: SessionId) {
         // rule: SC-04, SC-17
-        let Some(facts) = self.scan_facts(cx.now.mono, id, folder_present) else {
+        let Some(facts) = self.scan_facts(cx.now.mono, id, None) else {
             return;
         };
         let Some(session) = self.sessions.get(&id) else {
@@ -108,7 +105,7 @@ impl State {
             }
             Verdict::GiveUp(why) => {
                 self.decided(cx, id, Actor::AbortedScan, format!("give up: {why:?}"));
-                self.promote(cx, id, StopReason::NothingToReplay);
+                self.promote(cx, id, Some(StopReason::NothingToReplay));
             }
         }
     }
@@ -117,11 +114,11 @@ impl State {
     /// or promoted, in one step.
     pub(super) fn scan_answered(&mut self, cx: &mut Cx, id: SessionId, answer: &Answer) {
         // rule: SC-11, SC-12, SC-14
-        let Some((folder_present, found)) = Self::facts_of(answer) else {
+        let Some(looked) = Self::facts_of(answer) else {
             self.decided(cx, id, Actor::AbortedScan, "wait: the folder could not be looked at");
             return;
         };
-        let Some(facts) = self.scan_facts(cx.now.mono, id, Some(folder_present)) else {
+        let Some(facts) = self.scan_facts(cx.now.mono, id, Some(&looked)) else {
             return;
         };
         let Some(session) = self.sessions.get(&id) else {
@@ -130,7 +127,8 @@ impl State {
         let verdict = decide(&session.row, facts, &self.policy, &self.limits, cx.now);
         let stamped = session.row.in_shape();
         if stamped {
-            self.folder_seen(cx, id, folder_present);
+            self.folder_seen(cx, id, looked.folder_present);
+            self.held_seen(cx, id, looked.holder.clone());
         }
         match verdict {
             Verdict::Act(ScanAct::Replay(attempt)) => {
@@ -140,14 +138,14 @@ impl State {
                     // rule: HD-14
                     row.hide_since = Some(row.status_changed_at);
                 });
-                self.replay(cx, id, Source::ResponseAborted, &found);
+                self.replay(cx, id, Source::ResponseAborted, &looked.found);
             }
             Verdict::Act(ScanAct::Promote(attempt)) => {
                 self.change(cx, id, Actor::AbortedScan, "attempts used up", |row| {
                     row.retry_attempts = attempt.count;
                     row.retry_day = Some(attempt.day);
                 });
-                self.promote(cx, id, StopReason::DailyCap);
+                self.promote(cx, id, None);
             }
             Verdict::Act(ScanAct::ClearDelivered) => self.clear_delivered(cx, id),
             Verdict::Act(ScanAct::Probe) => {}
@@ -159,7 +157,7 @@ impl State {
 
     /// `setRecoveryFailedPendingAction`: the only promotion. Status is kept; a row that left the shape
     /// is left alone (RF-10).
-    pub(super) fn promote(&mut self, cx: &mut Cx, id: SessionId, stop: StopReason) {
+    pub(super) fn promote(&mut self, cx: &mut Cx, id: SessionId, stop: Option<StopReason>) {
         // rule: RF-01, RF-06, RF-10, DB-05
         let Some(session) = self.sessions.get(&id) else {
             return;
@@ -174,7 +172,7 @@ impl State {
             self.note(cx, id, &words);
         }
         self.enter(cx, id, actor_of(Source::ResponseAborted), "recovery failed", to, |row| {
-            row.stop_reason = Some(stop);
+            row.stop_reason = stop;
             row.hide_since = None;
             row.intent_running = false;
         });

@@ -128,10 +128,10 @@ pub enum Input {
         /// The answer.
         answer: Answer,
     },
-    /// How busy the machine is, in per cent of all cores, once a minute or when it changes.
+    /// One sample of how busy the machine is, every few seconds (LD-01).
     Load {
-        /// Rolling busy percentage times ten; `None` if unknown.
-        busy_permille: Option<u16>,
+        /// Per core, in thousandths; empty when the sampler failed.
+        cores: Vec<u16>,
     },
     /// The window's focus and the open panel.
     Window {

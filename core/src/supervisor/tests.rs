@@ -10,7 +10,7 @@ use crate::ipc::Reply;
 use crate::launch::Conversation;
 use crate::message::LineText;
 use crate::prompt;
-use crate::session::{AbortCause, PendingAction, Status, StopReason};
+use crate::session::{AbortCause, PendingAction, Status};
 use crate::stream::{ControlAsk, StreamEvent};
 use alloc::string::ToString;
 use rig::Rig;
@@ -63,7 +63,7 @@ fn a_turn_that_dies_is_replayed_twice_and_then_given_up() {
     assert_eq!(rig.spawned, 3);
     rig.pass(180_000);
     assert_eq!(state_of(&rig), (Status::Error, Some(PendingAction::RecoveryFailed)));
-    assert_eq!(rig.row().stop_reason, Some(StopReason::DailyCap));
+    assert_eq!(rig.row().stop_reason, None);
     assert_eq!((rig.spawned, rig.notified), (3, 1));
     rig.pass(3_600_000);
     assert_eq!(rig.spawned, 3, "nothing retries a given-up row by itself");

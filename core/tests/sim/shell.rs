@@ -372,6 +372,7 @@ impl World {
                     })
                 };
                 Answer::Transcript {
+                    holder: None,
                     folder_present: !self.gone_folders.contains(&folder),
                     found: TranscriptFacts {
                         file: own.is_some(),
@@ -381,6 +382,7 @@ impl World {
                     },
                 }
             }
+            Question::TakeOver { .. } => Answer::TakenOver { gone: false },
             Question::Stamped => {
                 let stamped = self
                     .store

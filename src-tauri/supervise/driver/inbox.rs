@@ -184,12 +184,12 @@ mod tests {
     const LONG: Duration = Duration::from_secs(60);
 
     fn load(n: u16) -> Message {
-        Message::Input(Input::Load { busy_permille: Some(n) })
+        Message::Input(Input::Load { cores: vec![n] })
     }
 
     fn number(message: Option<Message>) -> Option<u16> {
         match message {
-            Some(Message::Input(Input::Load { busy_permille })) => busy_permille,
+            Some(Message::Input(Input::Load { cores })) => cores.first().copied(),
             Some(_) | None => None,
         }
     }

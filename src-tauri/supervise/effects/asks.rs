@@ -6,6 +6,7 @@ use super::pool::Pool;
 use crate::supervise::driver::inbox::{Inbox, Message};
 use crate::supervise::probes::{self, FolderState};
 use omniscio_core::id::{CliSessionId, Uuid};
+use omniscio_core::session::Holder;
 use omniscio_core::supervisor::{Answer, AskId, TranscriptFacts};
 use std::path::Path;
 use std::sync::Arc;
@@ -26,6 +27,11 @@ pub(super) enum Look {
         cli_session: Option<CliSessionId>,
         copied_from: Option<CliSessionId>,
         uuids: Vec<Uuid>,
+    },
+    TakeOver {
+        account: String,
+        cli_session: CliSessionId,
+        holder: Holder,
     },
 }
 
@@ -63,12 +69,17 @@ fn answer(ground: &Ground, look: Look) -> Answer {
         Look::Transcript { folder, account, cli_session, copied_from, uuids } => {
             let folder_present = present(ground, &folder);
             let found = |id| found(ground, &account, id, &uuids);
+            let holder = None;
             match cli_session.map(|id| or_copied(found, id, copied_from)) {
-                None => Answer::Transcript { folder_present, found: TranscriptFacts::default() },
-                Some(Ok(found)) => Answer::Transcript { folder_present, found },
+                None => {
+                    let found = TranscriptFacts::default();
+                    Answer::Transcript { folder_present, found, holder }
+                }
+                Some(Ok(found)) => Answer::Transcript { folder_present, found, holder },
                 Some(Err(words)) => failed(&words),
             }
         }
+        Look::TakeOver { .. } => Answer::TakenOver { gone: false },
     }
 }
 

@@ -4,7 +4,7 @@ use super::rig::{App, Ground, LONG, config, marked};
 use omniscio_core::block::BlockKind;
 use omniscio_core::id::SessionId;
 use omniscio_core::ipc::{Event, IpcCode, RowView};
-use omniscio_core::session::{PendingAction, Status, StopReason};
+use omniscio_core::session::{PendingAction, Status};
 use omniscio_core::supervisor::Command;
 use omniscio_lib::supervise::listener::Listener;
 use omniscio_lib::supervise::store::database_path;
@@ -77,7 +77,7 @@ fn after_two_replays_it_needs_a_person_and_retry_brings_it_back() {
         "{:#?}",
         app.reasons(session)
     );
-    assert_eq!(row.stop_reason, Some(StopReason::DailyCap));
+    assert_eq!(row.stop_reason, None);
     app.until("badge", |told| (told.badge == 1).then_some(()));
 
     app.handle.command(Command::Retry { session }).unwrap();

@@ -2,7 +2,7 @@
 
 use super::rig::Rig;
 use super::{SHAPE, state_of};
-use crate::session::{PendingAction, Status, StopReason};
+use crate::session::{PendingAction, Status};
 use crate::stream::{StreamEvent, TurnResult};
 use crate::supervisor::Command;
 use alloc::boxed::Box;
@@ -40,7 +40,7 @@ fn a_local_command_that_must_start_the_cli_leaves_a_red_row_red() {
     rig.local_result("cost", "$0.01");
     let failed = (Status::Error, Some(PendingAction::RecoveryFailed));
     assert_eq!(state_of(&rig), failed);
-    assert_eq!(rig.row().stop_reason, Some(StopReason::DailyCap));
+    assert_eq!(rig.row().stop_reason, None);
 }
 
 // proves: A-17

@@ -33,6 +33,8 @@ pub(super) struct Rig {
     notes: Vec<String>,
     replies: Vec<Result<Reply, IpcError>>,
     pub(super) folder: bool,
+    /// Another program that has the conversation open.
+    pub(super) holder: Option<crate::session::Holder>,
     /// The shell can tell nothing.
     pub(super) blind: bool,
     /// Stops are asked for and never reported.
@@ -63,6 +65,7 @@ impl Rig {
             notes: Vec::new(),
             replies: Vec::new(),
             folder: true,
+            holder: None,
             blind: false,
             hold_stops: false,
             held: Vec::new(),
@@ -235,7 +238,12 @@ impl Rig {
         }
         match question {
             Question::Folder { .. } => Answer::Folder { present: self.folder },
+            Question::TakeOver { .. } => {
+                self.holder = None;
+                Answer::TakenOver { gone: true }
+            }
             Question::Transcript { uuids, .. } => Answer::Transcript {
+                holder: self.holder.clone(),
                 folder_present: self.folder,
                 found: TranscriptFacts {
                     file: !self.transcript.is_empty(),

@@ -42,7 +42,7 @@ impl Oracle {
                 (false, _) => "terminal",
             };
             report.hit(&format!("{kind} {stop}"));
-            if by_scan && after.stop_reason == Some(StopReason::DailyCap) {
+            if by_scan && after.stop_reason.is_none() {
                 self.inv_11_promoted(change, now.day);
             }
         }

@@ -270,7 +270,9 @@ impl Oracle {
                 self.book(*session).again = true;
                 return;
             }
-            Question::Folder { .. } | Question::Transcript { .. } => return,
+            Question::Folder { .. } | Question::Transcript { .. } | Question::TakeOver { .. } => {
+                return;
+            }
             Question::Stamped => {}
         }
         let age = now.mono.since(self.booted.mono);

@@ -1,0 +1,119 @@
+//! One writer per conversation on the whole machine: a conversation that another program has
+//! open is not resumed. The row says where it is open; the person may take it over or go on in a copy.
+
+use super::asks::AskFor;
+use super::commands::{error, not_found};
+use super::{Act, Question, ReplyTo};
+use super::{Cx, State, view};
+use crate::attention::{Pill, attention};
+use crate::id::SessionId;
+use crate::ipc::{IpcCode, IpcError, Reply};
+use crate::launch::Conversation;
+use crate::recovery::replay_plan::resume_id;
+use crate::session::Holder;
+use crate::verdict::Actor;
+
+impl State {
+    /// What a look found of other programs on this conversation.
+    pub(super) fn held_seen(&mut self, cx: &mut Cx, id: SessionId, holder: Option<Holder>) {
+        // rule: A-12
+        let Some(session) = self.session(id) else {
+            return;
+        };
+        if session.live.held == holder {
+            return;
+        }
+        session.live.held = holder;
+        cx.touched.insert(id);
+    }
+
+    /// Whether a launch must not go on: the conversation is held and the person chose no copy.
+    pub(super) fn held_back(&self, id: SessionId) -> bool {
+        self.sessions
+            .get(&id)
+            .is_some_and(|session| session.live.held.is_some() && !session.live.copy_held)
+    }
+
+    /// A resume of a held conversation becomes a copy of it, as the person chose.
+    pub(super) fn copied_if_held(
+        &mut self,
+        id: SessionId,
+        conversation: Conversation,
+    ) -> Conversation {
+        let copy = self.session(id).is_some_and(|session| {
+            let copy = session.live.copy_held && session.live.held.is_some();
+            session.live.copy_held = false;
+            if copy {
+                session.live.held = None;
+            }
+            copy
+        });
+        match conversation {
+            Conversation::Resume { id: from } if copy => {
+                Conversation::Fork { from, id: self.rng.uuid(), at: None }
+            }
+            Conversation::Resume { .. } | Conversation::New { .. } | Conversation::Fork { .. } => {
+                conversation
+            }
+        }
+    }
+
+    pub(super) fn take_over(&mut self, cx: &mut Cx, id: SessionId, to: ReplyTo) {
+        let asked = self.held_by(id).and_then(|holder| {
+            let row = self.known(id)?;
+            let cli_session = resume_id(row).ok_or_else(not_held)?;
+            Ok(Question::TakeOver { account: row.account.clone(), cli_session, holder })
+        });
+        match asked {
+            Ok(question) => {
+                self.decided(cx, id, Actor::User, "take over");
+                // the other program is given its grace before anybody gives up on it
+                let wait = self.limits.term_grace_ms + self.limits.ask_ms;
+                self.ask(cx, AskFor::TakeOver { session: id, reply: to }, question, wait);
+            }
+            Err(wrong) => cx.act(Act::Reply { to, reply: Err(wrong) }),
+        }
+    }
+
+    pub(super) fn taken_over(&mut self, cx: &mut Cx, id: SessionId, to: ReplyTo, gone: bool) {
+        let reply = if gone {
+            self.held_seen(cx, id, None);
+            self.go_on(cx, id)
+        } else {
+            let message = "The other program did not end. Close it there, or go on in a copy.";
+            Err(error(IpcCode::NotEligible, message))
+        };
+        cx.act(Act::Reply { to, reply });
+    }
+
+    pub(super) fn fork_held(&mut self, cx: &mut Cx, id: SessionId) -> Result<Reply, IpcError> {
+        self.held_by(id)?;
+        if let Some(session) = self.session(id) {
+            session.live.copy_held = true;
+        }
+        self.decided(cx, id, Actor::User, "go on in a copy");
+        self.go_on(cx, id)
+    }
+
+    fn held_by(&self, id: SessionId) -> Result<Holder, IpcError> {
+        self.known(id)?;
+        let session = self.sessions.get(&id).ok_or_else(not_found)?;
+        session.live.held.clone().ok_or_else(not_held)
+    }
+
+    /// The way is free: what the row's button does happens.
+    fn go_on(&mut self, cx: &mut Cx, id: SessionId) -> Result<Reply, IpcError> {
+        let Some(session) = self.sessions.get(&id) else {
+            return Err(not_found());
+        };
+        match attention(&view(session), &self.policy, &self.limits, cx.now).pill {
+            Some(Pill::Continue) => self.continue_session(cx, id),
+            Some(Pill::Retry) => self.force_restart(cx, id),
+            None => Ok(Reply::Done),
+        }
+    }
+}
+
+fn not_held() -> IpcError {
+    error(IpcCode::NotEligible, "No other program has this conversation open any more.")
+}
