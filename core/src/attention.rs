@@ -28,8 +28,11 @@ pub fn attention(view: &RowView, policy: &Policy, limits: &Limits, now: Now) -> 
     let (section, tone, shape, label) = look(state);
     // an unseen recovery shows what a running session without an open tool shows, nothing else
     let unseen = state == RowState::Running && hide_clock(row, policy).is_some();
-    let reason =
-        if unseen { Reason::Activity(Activity::Working) } else { words::reason(state, view) };
+    let reason = if unseen {
+        Reason::Activity(Activity::Working)
+    } else {
+        words::reason(state, view, now.wall)
+    };
     let pill = pill_of(state);
     Attention {
         section,
@@ -40,10 +43,10 @@ pub fn attention(view: &RowView, policy: &Policy, limits: &Limits, now: Now) -> 
         until: row.resets_at.filter(|_| state == RowState::RateLimited),
         since: since(state, &reason, view),
         reason,
-        row_tooltip: words::row_tooltip(state, view),
+        row_tooltip: words::row_tooltip(state, view, now.wall),
         pill: pill.map(|(pill, _)| pill),
         pill_tooltip: pill.map(|(_, tooltip)| tooltip),
-        strip: pill.map(|_| Strip { text: words::strip(state, view) }),
+        strip: pill.map(|_| Strip { text: words::strip(state, view, now.wall) }),
         needs_person: section.needs_person(),
         turn_open: turn_open(state, row),
     }
@@ -74,7 +77,11 @@ pub fn aborted_recovery_hide_expired(row: &SessionRow, limits: &Limits, now: Now
 
 /// When the answer for this row changes by time alone, if it does. Strictly after `now`.
 pub fn next_flip(view: &RowView, policy: &Policy, limits: &Limits, now: Now) -> Option<Wall> {
-    let clock = hide_clock(&view.row, policy)?;
+    let row = &view.row;
+    if row.pending == Some(PendingAction::RecoveryFailed) {
+        return words::countdown_flip(row.ladder.due?, now.wall);
+    }
+    let clock = hide_clock(row, policy)?;
     let begins = Wall(clock.0.saturating_sub_unsigned(limits.hide_future_tolerance_ms));
     let ends = clock.plus(limits.hide_max_ms);
     [begins, ends].into_iter().find(|at| *at > now.wall)
@@ -138,7 +145,16 @@ fn row_state(row: &SessionRow, policy: &Policy, limits: &Limits, now: Now) -> Ro
                 RowState::CutOffRecoveryOff
             }
         }
-        Some(PendingAction::RecoveryFailed) => RowState::RecoveryFailed,
+        // rule: RT-11, RT-24, DB-08, INV-33
+        Some(PendingAction::RecoveryFailed) => {
+            if row.stop_reason.is_some() {
+                RowState::RecoveryStopped
+            } else if policy.aborted_response_recovery() {
+                RowState::RecoveryFailed
+            } else {
+                RowState::RecoveryFailedOff
+            }
+        }
         Some(PendingAction::Question) => RowState::Question,
         Some(PendingAction::PlanApproval) => RowState::PlanReady,
         Some(PendingAction::PermissionRequest) => RowState::Permission,
@@ -183,7 +199,7 @@ fn look(state: RowState) -> (Section, Tone, Shape, &'static str) {
         RowState::CutOffRetrying | RowState::CutOffRecoveryOff => {
             (Section::Interrupted, Tone::Red, Shape::Pause, "Paused")
         }
-        RowState::RecoveryFailed => {
+        RowState::RecoveryFailed | RowState::RecoveryStopped | RowState::RecoveryFailedOff => {
             (Section::Interrupted, Tone::Red, Shape::Cross, "Recovery failed")
         }
         RowState::LaunchError | RowState::ApiError => {
@@ -201,9 +217,13 @@ fn look(state: RowState) -> (Section, Tone, Shape, &'static str) {
 fn pill_of(state: RowState) -> Option<(Pill, &'static str)> {
     // rule: RT-01, RT-02, RT-03, RT-09, RT-10, RT-14, RT-16, RT-24, RT-25, A-25
     match state {
-        RowState::RecoveryFailed => Some((Pill::Retry, words::RETRY_STOPPED)),
-        RowState::CutOffRetrying => Some((Pill::Retry, words::RETRY_GOES_ON)),
-        RowState::CutOffRecoveryOff => Some((Pill::Retry, words::RETRY_RECOVERY_OFF)),
+        RowState::RecoveryStopped => Some((Pill::Retry, words::RETRY_STOPPED)),
+        RowState::RecoveryFailed | RowState::CutOffRetrying => {
+            Some((Pill::Retry, words::RETRY_GOES_ON))
+        }
+        RowState::RecoveryFailedOff | RowState::CutOffRecoveryOff => {
+            Some((Pill::Retry, words::RETRY_RECOVERY_OFF))
+        }
         RowState::LaunchError => Some((Pill::Retry, words::RETRY_LAUNCH)),
         RowState::ApiError => Some((Pill::Retry, words::RETRY_REQUEST)),
         RowState::SignIn
@@ -255,6 +275,8 @@ fn since(state: RowState, reason: &Reason, view: &RowView) -> Option<Wall> {
         | RowState::CutOffRetrying
         | RowState::CutOffRecoveryOff
         | RowState::RecoveryFailed
+        | RowState::RecoveryStopped
+        | RowState::RecoveryFailedOff
         | RowState::LaunchError
         | RowState::ApiError
         | RowState::Suspended
@@ -279,6 +301,8 @@ fn turn_open(state: RowState, row: &SessionRow) -> bool {
         | RowState::CutOffRetrying
         | RowState::CutOffRecoveryOff
         | RowState::RecoveryFailed
+        | RowState::RecoveryStopped
+        | RowState::RecoveryFailedOff
         | RowState::LaunchError
         | RowState::ApiError
         | RowState::Suspended

@@ -20,6 +20,7 @@ pub mod id;
 pub mod ipc;
 pub mod launch;
 pub mod limits;
+pub mod load;
 pub mod message;
 pub mod prompt;
 pub mod recovery;

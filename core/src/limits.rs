@@ -15,6 +15,12 @@ pub struct Limits {
     pub scan_boot_delay_ms: Millis,
     /// Automatic replays a session gets per local day (SC-13).
     pub daily_attempt_cap: u8,
+    /// Rungs of the re-arm ladder (RA-03).
+    pub ladder_rungs: u8,
+    /// The gap before the first rung; each next gap is twice as long (RA-02).
+    pub ladder_first_ms: Millis,
+    /// The longest gap between two rungs (RA-02).
+    pub ladder_max_ms: Millis,
     /// No automatic restart of a session within this time of its last one (SC-15, RP-07).
     pub replay_debounce_ms: Millis,
     /// A recovering row stays invisible for at most this long (HD-09).
@@ -24,8 +30,21 @@ pub struct Limits {
     /// Badge and counts are looked at again this often (NT-06).
     pub pulse_ms: Millis,
 
+    /// The machine is saturated from this many busy thousandths of all cores (LD-02).
+    pub heavy_load_permille: u16,
+    /// Load is the mean of this much time (LD-01).
+    pub load_window_ms: Millis,
+    /// Load is sampled this often (LD-01).
+    pub load_sample_ms: Millis,
+    /// Fewer samples than this say nothing: the machine counts as calm (LD-01).
+    pub load_samples_min: usize,
+    /// Scans that load may defer in a row before the escape valve opens for a session (LD-07).
+    pub escape_valve_ticks: u32,
+
     /// Silence before the first output of a turn (SW-01).
     pub first_output_ms: Millis,
+    /// The same on a saturated machine (SW-02).
+    pub first_output_load_ceiling_ms: Millis,
     /// Silence while a text or tool-input block is open.
     pub silence_open_block_ms: Millis,
     /// Silence while thinking, between blocks, after abandoned blocks, or for the next message.
@@ -41,6 +60,8 @@ pub struct Limits {
 
     /// The launch handshake must be answered within this on a calm machine.
     pub handshake_ms: Millis,
+    /// The same on a saturated machine.
+    pub handshake_busy_ms: Millis,
     /// Starts that hang before a launch counts as failed.
     pub handshake_tries: u8,
     /// SIGTERM is given this long before SIGKILL.
@@ -84,11 +105,20 @@ impl Default for Limits {
             scan_interval_ms: 60_000,
             scan_boot_delay_ms: 30_000,
             daily_attempt_cap: 2,
+            ladder_rungs: 12,
+            ladder_first_ms: 30_000,
+            ladder_max_ms: 1_800_000,
             replay_debounce_ms: 90_000,
             hide_max_ms: 300_000,
             hide_future_tolerance_ms: 60_000,
             pulse_ms: 60_000,
+            heavy_load_permille: 850,
+            load_window_ms: 60_000,
+            load_sample_ms: 5_000,
+            load_samples_min: 3,
+            escape_valve_ticks: 10,
             first_output_ms: 120_000,
+            first_output_load_ceiling_ms: 360_000,
             silence_open_block_ms: 180_000,
             silence_between_ms: 600_000,
             api_retry_grace_ms: 30_000,
@@ -96,6 +126,7 @@ impl Default for Limits {
             cli_byte_idle_ms: 90_000,
             cli_heals_first_margin_ms: 60_000,
             handshake_ms: 15_000,
+            handshake_busy_ms: 60_000,
             handshake_tries: 2,
             term_grace_ms: 5_000,
             interrupt_grace_ms: 5_000,
@@ -123,6 +154,8 @@ impl Limits {
             scan_interval_ms: 4_000,
             scan_boot_delay_ms: 2_000,
             replay_debounce_ms: 5_000,
+            ladder_first_ms: 6_000,
+            ladder_max_ms: 60_000,
             hide_max_ms: 20_000,
             pulse_ms: 1_000,
             first_output_ms: 20_000,
@@ -145,7 +178,22 @@ impl Limits {
                 self.silence_open_block_ms <= self.silence_between_ms,
                 "the open-block limit <= the between-blocks limit",
             ),
-            (self.first_output_ms < self.startup_ceiling_ms, "first output < start-up ceiling"),
+            (
+                self.first_output_ms <= self.first_output_load_ceiling_ms,
+                "first output <= the same under load",
+            ),
+            (
+                self.first_output_load_ceiling_ms < self.startup_ceiling_ms,
+                "first output under load < start-up ceiling",
+            ),
+            (self.handshake_ms <= self.handshake_busy_ms, "handshake <= the same under load"),
+            (self.ladder_first_ms <= self.ladder_max_ms, "first gap <= longest gap"),
+            (
+                (1..=self.load_window_ms / self.load_sample_ms.max(1))
+                    .contains(&(self.load_samples_min as u64)),
+                "the window holds enough samples",
+            ),
+            (self.heavy_load_permille <= 1_000, "heavy load <= all cores"),
             (self.term_grace_ms < self.stop_report_ms, "SIGTERM grace < stop report"),
             (self.turn_end_ask_ms <= self.ask_ms, "turn-end wait <= ask wait"),
             (self.folder_probe_ms < self.ask_ms, "folder probe < ask wait"),
@@ -172,6 +220,11 @@ mod tests {
             (limits.scan_interval_ms, limits.daily_attempt_cap, limits.replay_debounce_ms),
             (60_000, 2, 90_000)
         );
+        assert_eq!(
+            (limits.heavy_load_permille, limits.escape_valve_ticks, limits.ladder_rungs),
+            (850, 10, 12)
+        );
+        assert_eq!(limits.first_output_load_ceiling_ms, 360_000);
         assert_eq!((limits.hide_max_ms, limits.first_output_ms), (300_000, 120_000));
         let broken = Limits { replay_debounce_ms: 60_000, ..limits };
         assert_eq!(broken.broken_relation(), Some("debounce > scan interval"));

@@ -20,6 +20,8 @@ pub enum Actor {
     AbortedScan,
     /// The Retry button.
     RetryButton,
+    /// The re-arm ladder.
+    ReArm,
     /// Crash recovery at the start of the app.
     CrashRecovery,
     /// The launch of a child.
@@ -40,6 +42,7 @@ impl Actor {
             Actor::Abort => "abort",
             Actor::AbortedScan => "response-aborted",
             Actor::RetryButton => "retry-button",
+            Actor::ReArm => "re-arm",
             Actor::CrashRecovery => "crash-resume",
             Actor::Launch => "launch",
             Actor::StallWatchdog => "stall-watchdog",
@@ -56,6 +59,8 @@ pub enum Source {
     ResponseAborted,
     /// The Retry button.
     RetryButton,
+    /// The re-arm ladder (RA-01).
+    ReArm,
     /// Crash recovery.
     CrashResume,
     /// The CLI lost the conversation: replayed at once with a hand-over, nothing charged.
@@ -68,6 +73,7 @@ impl Source {
         match self {
             Source::ResponseAborted => "response-aborted",
             Source::RetryButton => "retry-button",
+            Source::ReArm => "re-arm",
             Source::CrashResume => "crash-resume",
             Source::ConversationGone => "conversation-gone",
         }
@@ -76,7 +82,10 @@ impl Source {
     /// Whether nobody pressed anything: such a restart obeys the debounce (RP-07).
     pub fn is_automatic(self) -> bool {
         match self {
-            Source::ResponseAborted | Source::CrashResume | Source::ConversationGone => true,
+            Source::ResponseAborted
+            | Source::ReArm
+            | Source::CrashResume
+            | Source::ConversationGone => true,
             Source::RetryButton => false,
         }
     }
@@ -104,6 +113,12 @@ pub enum Why {
     Debounced(Wall),
     /// The project folder is missing.
     FolderMissing,
+    /// A check of the session runs.
+    GateOpen,
+    /// The machine is saturated.
+    MachineBusy,
+    /// The re-arm ladder has stopped.
+    LadderStopped,
     /// Another program has the conversation open.
     HeldElsewhere,
     /// There is no message to send again.

@@ -158,8 +158,12 @@ pub enum RowState {
     CutOffRetrying,
     /// The reply was cut off and recovery is switched off.
     CutOffRecoveryOff,
-    /// Replays are used up.
+    /// The day's replays are used up; the re-arm ladder retries.
     RecoveryFailed,
+    /// Nothing retries it any more.
+    RecoveryStopped,
+    /// Replays are used up and recovery is switched off.
+    RecoveryFailedOff,
     /// It could not be launched.
     LaunchError,
     /// The API refused.
@@ -190,7 +194,9 @@ impl RowState {
             RowState::RateLimited => "rate_limited",
             RowState::Holding => "waiting",
             RowState::CutOffRetrying | RowState::CutOffRecoveryOff => "response_aborted",
-            RowState::RecoveryFailed => "recovery_failed",
+            RowState::RecoveryFailed | RowState::RecoveryStopped | RowState::RecoveryFailedOff => {
+                "recovery_failed"
+            }
             RowState::LaunchError => "error",
             RowState::ApiError => "api_error",
             RowState::Suspended => "app_restart_suspended",

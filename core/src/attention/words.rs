@@ -4,7 +4,8 @@
 use super::{Reason, RowState};
 use crate::card::Card;
 use crate::ipc::{Activity, RowView};
-use crate::session::{SessionRow, StopReason};
+use crate::session::{SessionRow, Status, StopReason};
+use crate::time::Wall;
 use alloc::format;
 use alloc::string::{String, ToString};
 use serde_json::Value;
@@ -54,7 +55,7 @@ impl Reason {
 }
 
 /// The reason of a state. States that a later engine will bring back say that nothing does yet.
-pub(super) fn reason(state: RowState, view: &RowView) -> Reason {
+pub(super) fn reason(state: RowState, view: &RowView, now: Wall) -> Reason {
     let row = &view.row;
     let fixed = |text: &str| Reason::Text(text.into());
     match state {
@@ -67,9 +68,12 @@ pub(super) fn reason(state: RowState, view: &RowView) -> Reason {
         RowState::Stopped => fixed("by you"),
         RowState::Stalled => fixed("nothing continues it yet"),
         RowState::RateLimited | RowState::Holding => fixed("no auto-resume yet"),
+        RowState::CutOffRetrying if view.live.held.is_some() => fixed("open in another program"),
         RowState::CutOffRetrying => fixed("reply was cut off; retrying"),
         RowState::CutOffRecoveryOff => fixed("reply was cut off; auto-recovery is off"),
-        RowState::RecoveryFailed => fixed("auto-retry stopped"),
+        RowState::RecoveryFailed => Reason::Text(next_try(view, now)),
+        RowState::RecoveryStopped => fixed("auto-retry stopped"),
+        RowState::RecoveryFailedOff => fixed("auto-recovery is off"),
         RowState::LaunchError => {
             said(row.words.clone().or(Some("it could not be launched".into())))
         }
@@ -80,7 +84,7 @@ pub(super) fn reason(state: RowState, view: &RowView) -> Reason {
 }
 
 /// The tooltip of a row; whole words where the reason is cut.
-pub(super) fn row_tooltip(state: RowState, view: &RowView) -> Option<String> {
+pub(super) fn row_tooltip(state: RowState, view: &RowView, now: Wall) -> Option<String> {
     let row = &view.row;
     let fixed = match state {
         RowState::Running => "Working",
@@ -88,7 +92,7 @@ pub(super) fn row_tooltip(state: RowState, view: &RowView) -> Option<String> {
         RowState::YourTurn if row.delivered => "Finished; your turn",
         RowState::YourTurn => return Some(row.words.clone().unwrap_or("Your turn".into())),
         RowState::Question | RowState::PlanReady | RowState::Permission => {
-            return reason(state, view).words();
+            return reason(state, view, now).words();
         }
         RowState::SignIn => return Some(with_words("Signed out; nothing retries it yet", row)),
         RowState::Stopped => "Stopped by you",
@@ -97,9 +101,15 @@ pub(super) fn row_tooltip(state: RowState, view: &RowView) -> Option<String> {
             return Some(with_words("Usage limit reached; nothing resumes it yet", row));
         }
         RowState::Holding => "Agent is waiting; nothing resumes it yet",
-        RowState::CutOffRetrying => "Reply was cut off; retrying",
+        RowState::CutOffRetrying => {
+            return Some(held_or("Reply was cut off", "retrying", view));
+        }
         RowState::CutOffRecoveryOff => "Reply was cut off; auto-recovery is off",
-        RowState::RecoveryFailed => "Could not finish a reply; auto-retry stopped",
+        RowState::RecoveryFailed => {
+            return Some(held_or("Could not finish a reply", "retrying in the background", view));
+        }
+        RowState::RecoveryStopped => "Could not finish a reply; auto-retry stopped",
+        RowState::RecoveryFailedOff => "Could not finish a reply; auto-recovery is off",
         RowState::LaunchError => {
             return Some(row.words.clone().unwrap_or("It could not be launched".into()));
         }
@@ -113,9 +123,17 @@ pub(super) fn row_tooltip(state: RowState, view: &RowView) -> Option<String> {
 }
 
 /// The strip's sentence: the tooltip as a sentence, with the cause where one is known.
-pub(super) fn strip(state: RowState, view: &RowView) -> String {
+pub(super) fn strip(state: RowState, view: &RowView, now: Wall) -> String {
     match state {
         RowState::RecoveryFailed => {
+            let tooltip = row_tooltip(state, view, now).unwrap_or_default();
+            let mut next = next_try(view, now);
+            if let Some(first) = next.get_mut(..1) {
+                first.make_ascii_uppercase();
+            }
+            format!("{} {}", sentence_of(&tooltip), sentence_of(&next))
+        }
+        RowState::RecoveryStopped => {
             let sentence = "Could not finish a reply; auto-retry stopped";
             match view.row.stop_reason {
                 Some(StopReason::Billing | StopReason::InvalidKey) => {
@@ -144,11 +162,56 @@ pub(super) fn strip(state: RowState, view: &RowView) -> String {
         | RowState::Holding
         | RowState::CutOffRetrying
         | RowState::CutOffRecoveryOff
+        | RowState::RecoveryFailedOff
         | RowState::LaunchError
         | RowState::ApiError
         | RowState::Gone => {
-            row_tooltip(state, view).map(|text| sentence_of(&text)).unwrap_or_default()
+            row_tooltip(state, view, now).map(|text| sentence_of(&text)).unwrap_or_default()
         }
+    }
+}
+
+/// One minute of a countdown.
+const MINUTE_MS: i64 = 60_000;
+
+/// When the ladder tries next, or what it waits for.
+fn next_try(view: &RowView, now: Wall) -> String {
+    let row = &view.row;
+    if matches!(row.status, Status::Starting | Status::Running) || view.live.restart_under_way {
+        return "trying again now".into();
+    }
+    if view.live.folder_missing {
+        return "waits for its folder".into();
+    }
+    if view.live.held.is_some() {
+        return "open in another program".into();
+    }
+    if !row.gates.is_empty() {
+        return "waits for a check".into();
+    }
+    match row.ladder.due.map(|due| due.since(now)) {
+        Some(left) if left > MINUTE_MS => {
+            format!("next try in {} min", (left + MINUTE_MS - 1) / MINUTE_MS)
+        }
+        Some(1..) => "next try within a minute".into(),
+        Some(_) | None => "next try soon".into(),
+    }
+}
+
+/// When the words of [`next_try`] change by time alone.
+pub(super) fn countdown_flip(due: Wall, now: Wall) -> Option<Wall> {
+    let left = due.since(now);
+    (left > 0).then(|| Wall(due.0 - (left - 1) / MINUTE_MS * MINUTE_MS))
+}
+
+/// What happens to a cut-off reply next: it is retried, unless another program has it open.
+fn held_or(first: &str, otherwise: &str, view: &RowView) -> String {
+    // rule: A-12
+    match &view.live.held {
+        Some(holder) => {
+            format!("{first}; open in another program (process {}, {})", holder.pid, holder.folder)
+        }
+        None => format!("{first}; {otherwise}"),
     }
 }
 

@@ -1,10 +1,11 @@
 //! The 60-second scan of cut-off replies: what it does with one row, guard by guard (SC-17).
 
 use super::attempts::{self, Attempt};
+use super::guards::{RowFacts, debounce_left, hold};
 use crate::limits::Limits;
 use crate::session::{PendingAction, SessionRow, Status};
 use crate::settings::Policy;
-use crate::time::{Millis, Now};
+use crate::time::Now;
 use crate::verdict::{Verdict, Why};
 
 /// What the scan does when it acts.
@@ -16,26 +17,10 @@ pub enum ScanAct {
     ClearDelivered,
     /// Replay, charged (SC-12).
     Replay(Attempt),
+    /// Replay, uncharged: the machine has been saturated for too long (LD-08).
+    Force,
     /// The cap is reached: `recovery_failed` (SC-13).
     Promote(Attempt),
-}
-
-/// What is known of the row beside its durable facts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ScanFacts {
-    /// `Some` once the folder was probed in this tick.
-    pub folder_present: Option<bool>,
-    /// Another program has the conversation open.
-    pub held: bool,
-    /// There is a message to send again, or a turn that began by itself.
-    pub replayable: bool,
-    /// A restart of this session is already under way.
-    pub restart_under_way: bool,
-    /// A turn's end is still being decided.
-    pub disposition_pending: bool,
-    /// Milliseconds since this run of the app last restarted the session: true even if the wall clock
-    /// was set meanwhile.
-    pub since_restart: Option<Millis>,
 }
 
 /// Whether the pending action belongs to aborted-response recovery
@@ -71,11 +56,12 @@ pub fn is_eligible_status(status: Status) -> Result<(), Why> {
 }
 
 /// Decides about one row, in the order of SC-17: re-read (the caller passes the row as it is now),
-/// pending action, status, delivered answer, folder, debounce, count. Guards of later work (orphan,
-/// running gate, load) have their place between delivered answer and debounce.
+/// pending action, status, delivered answer, orphan (the caller's), folder, running gate, load, debounce,
+/// count. `forced`: the escape valve opens for this row; load no longer holds it, and nothing is charged.
 pub fn decide(
     row: &SessionRow,
-    facts: ScanFacts,
+    facts: RowFacts,
+    forced: bool,
     policy: &Policy,
     limits: &Limits,
     now: Now,
@@ -106,24 +92,24 @@ pub fn decide(
     if !facts.replayable {
         return Verdict::GiveUp(Why::NothingToReplay);
     }
-    // rule: PF-01, PF-02
-    match facts.folder_present {
-        None => return Verdict::Act(ScanAct::Probe),
-        Some(false) => return Verdict::Wait(Why::FolderMissing),
-        Some(true) => {}
+    // rule: PF-01, PF-02, CT-09
+    if facts.folder_present.is_none() {
+        return Verdict::Act(ScanAct::Probe);
     }
-    // rule: A-12
-    if facts.held {
-        return Verdict::Wait(Why::HeldElsewhere);
+    if let Some(why) = hold(facts) {
+        return Verdict::Wait(why);
+    }
+    // rule: LD-03, LD-04, LD-05, INV-41
+    if facts.heavy && !forced {
+        return Verdict::Wait(Why::MachineBusy);
     }
     // rule: SC-15, SC-16
-    if let Some(until) = debounced_until(row, limits, now) {
+    if let Some(until) = debounce_left(row, facts, limits, now) {
         return Verdict::Wait(Why::Debounced(until));
     }
-    // rule: INV-01
-    let left = facts.since_restart.and_then(|age| limits.replay_debounce_ms.checked_sub(age));
-    if let Some(left) = left.filter(|left| *left > 0) {
-        return Verdict::Wait(Why::Debounced(now.wall.plus(left)));
+    if facts.heavy {
+        // rule: LD-09
+        return Verdict::Act(ScanAct::Force);
     }
     // rule: SC-11, SC-13
     let attempt = attempts::next_attempt(row, now.day, limits.daily_attempt_cap);
@@ -132,17 +118,6 @@ pub fn decide(
     } else {
         ScanAct::Replay(attempt)
     })
-}
-
-/// Until when an automatic restart of the row is refused; `None` when it is free (RP-07).
-pub fn debounced_until(row: &SessionRow, limits: &Limits, now: Now) -> Option<crate::time::Wall> {
-    // rule: RP-07
-    let last = row.last_restart_at?;
-    let age = now.wall.since(last);
-    // a restart "in the future" is a clock that was stepped back: it holds no longer than the
-    // debounce itself from now
-    let debounce = i64::try_from(limits.replay_debounce_ms).unwrap_or(i64::MAX);
-    (age < debounce && age > -debounce).then(|| last.plus(limits.replay_debounce_ms))
 }
 
 #[cfg(test)]
@@ -164,12 +139,12 @@ mod tests {
         row
     }
 
-    fn ready() -> ScanFacts {
-        ScanFacts { folder_present: Some(true), replayable: true, ..ScanFacts::default() }
+    fn ready() -> RowFacts {
+        RowFacts { folder_present: Some(true), replayable: true, ..RowFacts::default() }
     }
 
-    fn run(row: &SessionRow, facts: ScanFacts) -> Verdict<ScanAct> {
-        decide(row, facts, &Policy::default(), &Limits::default(), now())
+    fn run(row: &SessionRow, facts: RowFacts) -> Verdict<ScanAct> {
+        decide(row, facts, false, &Policy::default(), &Limits::default(), now())
     }
 
     // proves: SC-05, SC-06, SC-07, SC-08, SC-09, SC-10
@@ -187,20 +162,20 @@ mod tests {
         }
     }
 
-    // proves: SC-17, SC-13, SC-16, PF-01, PF-02
+    // proves: SC-17, SC-13, SC-16, PF-01, PF-02, LD-04, LD-05, LD-09
     #[test]
     fn each_guard_ends_the_row_before_the_next_is_looked_at() {
         let mut row = stamped();
         row.delivered = true;
-        assert_eq!(run(&row, ScanFacts::default()), Verdict::Act(ScanAct::ClearDelivered));
+        assert_eq!(run(&row, RowFacts::default()), Verdict::Act(ScanAct::ClearDelivered));
         let mut row = stamped();
         row.retry_day = Some(Day(100));
         row.last_restart_at = Some(Wall(10_000_000 - 89_999));
-        let nothing = ScanFacts { replayable: false, ..ready() };
+        let nothing = RowFacts { replayable: false, ..ready() };
         assert_eq!(run(&row, nothing), Verdict::GiveUp(Why::NothingToReplay));
-        let unprobed = ScanFacts { folder_present: None, ..ready() };
+        let unprobed = RowFacts { folder_present: None, ..ready() };
         assert_eq!(run(&row, unprobed), Verdict::Act(ScanAct::Probe));
-        let missing = ScanFacts { folder_present: Some(false), ..ready() };
+        let missing = RowFacts { folder_present: Some(false), ..ready() };
         assert_eq!(run(&row, missing), Verdict::Wait(Why::FolderMissing));
         assert_eq!(run(&row, ready()), Verdict::Wait(Why::Debounced(Wall(10_000_001))));
         row.last_restart_at = Some(Wall(10_000_000 - 90_000));
@@ -213,7 +188,18 @@ mod tests {
             run(&row, ready()),
             Verdict::Act(ScanAct::Promote(Attempt { count: 3, .. }))
         ));
-        let busy = ScanFacts { restart_under_way: true, ..ready() };
+        // rows that were stamped while the machine was saturated are never charged nor promoted
+        let heavy = RowFacts { heavy: true, ..ready() };
+        assert_eq!(run(&row, heavy), Verdict::Wait(Why::MachineBusy));
+        let force =
+            |facts| decide(&row, facts, true, &Policy::default(), &Limits::default(), now());
+        assert_eq!(force(heavy), Verdict::Act(ScanAct::Force));
+        let gate = RowFacts { gate: true, ..heavy };
+        assert_eq!(run(&row, gate), Verdict::Wait(Why::GateOpen));
+        assert_eq!(force(gate), Verdict::Wait(Why::GateOpen));
+        let recent = RowFacts { since_restart: Some(0), ..heavy };
+        assert!(matches!(force(recent), Verdict::Wait(Why::Debounced(_))));
+        let busy = RowFacts { restart_under_way: true, ..ready() };
         assert_eq!(run(&row, busy), Verdict::Wait(Why::RestartUnderWay));
     }
 
@@ -222,37 +208,10 @@ mod tests {
     fn either_switch_stops_the_scan() {
         let mut policy = Policy::default();
         policy.settings.aborted_response_recovery_enabled = false;
-        let off = |p: &Policy| decide(&stamped(), ready(), p, &Limits::default(), now());
+        let off = |p: &Policy| decide(&stamped(), ready(), false, p, &Limits::default(), now());
         assert_eq!(off(&policy), Verdict::NotMine(Why::RecoveryOff));
         policy = Policy::default();
         policy.switches.aborted_response_recovery = true;
         assert_eq!(off(&policy), Verdict::NotMine(Why::RecoveryOff));
-    }
-
-    // proves: RP-07, INV-01
-    #[test]
-    fn a_wall_clock_set_forward_does_not_end_the_debounce() {
-        let mut row = stamped();
-        // restarted 10 s ago, then two hours were added
-        row.last_restart_at = Some(Wall(10_000_000 - 7_210_000));
-        let held = ScanFacts { since_restart: Some(10_000), ..ready() };
-        assert_eq!(run(&row, held), Verdict::Wait(Why::Debounced(Wall(10_080_000))));
-        let over = ScanFacts { since_restart: Some(90_000), ..ready() };
-        assert!(matches!(run(&row, over), Verdict::Act(ScanAct::Replay(_))));
-    }
-
-    // proves: RP-07
-    #[test]
-    fn the_debounce_ends_to_the_millisecond_and_survives_a_clock_step() {
-        let limits = Limits::default();
-        let mut row = stamped();
-        assert_eq!(debounced_until(&row, &limits, now()), None);
-        row.last_restart_at = Some(Wall(10_000_000 - 89_999));
-        assert!(debounced_until(&row, &limits, now()).is_some());
-        row.last_restart_at = Some(Wall(10_000_000 - 90_000));
-        assert_eq!(debounced_until(&row, &limits, now()), None);
-        // two hours back: the stored time lies in the future, the row is not held for two hours
-        row.last_restart_at = Some(Wall(10_000_000 + 7_200_000));
-        assert_eq!(debounced_until(&row, &limits, now()), None);
     }
 }

@@ -1,9 +1,9 @@
 //! Crash recovery: which rows come back when the app starts (CR-01, A-31). It follows the stored
 //! intent and looks at no other row.
 
-use super::aborted_scan::debounced_until;
+use super::guards::debounced_until;
 use crate::limits::Limits;
-use crate::session::{SessionRow, Status};
+use crate::session::{PendingAction, SessionRow, Status};
 use crate::time::{Now, Wall};
 
 /// What the start of the app does with one row.
@@ -11,6 +11,8 @@ use crate::time::{Now, Wall};
 pub enum CrashVerdict {
     /// It is left as it is.
     LeaveAlone,
+    /// A rung of the ladder was in flight: it is given up again, its ladder goes on.
+    RungFailed,
     /// Its turn waits for an answer of the person: the card stays, the answer resumes it.
     KeepCard,
     /// It comes back, not before this time if one is given.
@@ -40,6 +42,10 @@ pub fn decide(row: &SessionRow, queued: bool, limits: &Limits, now: Now) -> Cras
         | Status::Ended
         | Status::Archived => return CrashVerdict::LeaveAlone,
     }
+    // rule: RA-07, RF-02
+    if row.pending == Some(PendingAction::RecoveryFailed) {
+        return CrashVerdict::RungFailed;
+    }
     if row.pending.is_some_and(|pending| pending.is_card()) && row.card.is_some() {
         return CrashVerdict::KeepCard;
     }
@@ -59,7 +65,6 @@ pub fn decide(row: &SessionRow, queued: bool, limits: &Limits, now: Now) -> Cras
 mod tests {
     use super::*;
     use crate::id::Uuid;
-    use crate::session::PendingAction;
     use crate::time::{Day, Mono};
     use alloc::string::String;
 
@@ -102,6 +107,9 @@ mod tests {
         let mut answered = row(Status::Running);
         (answered.replay.answered, answered.delivered) = (true, true);
         assert_eq!(decide(&answered, false, &limits, now()), CrashVerdict::Settle);
+        let mut rung = row(Status::Running);
+        rung.pending = Some(PendingAction::RecoveryFailed);
+        assert_eq!(decide(&rung, false, &limits, now()), CrashVerdict::RungFailed);
         let mut deleted = row(Status::Running);
         deleted.deleted_at = Some(Wall(5));
         assert_eq!(decide(&deleted, false, &limits, now()), CrashVerdict::LeaveAlone);

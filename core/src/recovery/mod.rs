@@ -3,5 +3,7 @@
 pub mod aborted_scan;
 pub mod attempts;
 pub mod crash;
+pub mod guards;
 pub mod handover;
+pub mod rearm_ladder;
 pub mod replay_plan;

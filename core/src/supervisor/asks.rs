@@ -32,6 +32,8 @@ pub(super) enum AskFor {
     Handover { session: SessionId, purpose: LaunchFor, calls: Vec<String> },
     /// Folder and transcript of one row of a scan.
     ScanRow { session: SessionId },
+    /// Folder and transcript before a rung of the re-arm ladder.
+    Rung { session: SessionId },
     /// All stamped rows.
     Scan,
     /// Whether the CLI lost the conversation.
@@ -155,15 +157,14 @@ impl State {
                 }
             }
             AskFor::ScanRow { session } => {
-                let ours = self.session(session).is_some_and(|known| {
-                    let ours = known.live.probing == Some(ask);
-                    if ours {
-                        known.live.probing = None;
-                    }
-                    ours
-                });
-                if ours {
+                if self.still_probing(session, ask) {
                     self.scan_answered(cx, session, &answer);
+                }
+                self.valve_if_known(cx);
+            }
+            AskFor::Rung { session } => {
+                if self.still_probing(session, ask) {
+                    self.rung_answered(cx, session, &answer);
                 }
             }
             AskFor::Scan => self.scan_rows(cx, answer),
@@ -198,6 +199,17 @@ impl State {
                 self.switch_answered(cx, session, model, reply, answer);
             }
         }
+    }
+
+    fn still_probing(&mut self, id: SessionId, ask: AskId) -> bool {
+        let Some(session) = self.session(id) else {
+            return false;
+        };
+        let ours = session.live.probing == Some(ask);
+        if ours {
+            session.live.probing = None;
+        }
+        ours
     }
 
     fn still_asking(&mut self, id: SessionId, ask: AskId) -> bool {

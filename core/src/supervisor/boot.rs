@@ -4,6 +4,7 @@ use super::live::{Child, Live, Session};
 use super::surface::Boot;
 use super::{Cx, State};
 use crate::id::{Rng, SessionId};
+use crate::load::Meter;
 use crate::recovery::crash::{self, CrashVerdict};
 use crate::session::{PendingAction, Status};
 use crate::settings::Policy;
@@ -41,11 +42,21 @@ impl State {
         // rule: SC-02
         self.scan.next_at = cx.now.mono.plus(self.limits.scan_boot_delay_ms);
         self.scan.open = None;
+        self.load = Meter::default();
         self.pulse_at = cx.now.mono.plus(self.limits.pulse_ms);
         let ids: Vec<SessionId> = self.sessions.keys().copied().collect();
         for id in ids {
             self.recover(cx, id);
+            self.rung_after_boot(id);
             cx.touched.insert(id);
+        }
+    }
+
+    /// A rung that is due already waits for the same moment as the first scan (SC-02).
+    fn rung_after_boot(&mut self, id: SessionId) {
+        let first = self.scan.next_at;
+        if let Some(rung_at) = self.session(id).and_then(|session| session.live.rung_at.as_mut()) {
+            *rung_at = (*rung_at).max(first);
         }
     }
 
@@ -64,6 +75,11 @@ impl State {
                         card.orphaned = true;
                     }
                 });
+                self.arm(cx, id);
+            }
+            CrashVerdict::RungFailed => {
+                self.change(cx, id, Actor::CrashRecovery, "closed", |row| row.child = None);
+                self.rung_failed(cx, id, Status::NeedsYou, None, None);
             }
             CrashVerdict::KeepCard => {
                 let pending = self.sessions.get(&id).and_then(|session| session.row.pending);

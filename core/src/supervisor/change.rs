@@ -32,7 +32,10 @@ pub(super) fn alert(row: &SessionRow) -> Alert {
             | PendingAction::ApiError,
         ) => true,
         Some(PendingAction::RecoveryFailed) => {
-            matches!(row.status, Status::NeedsYou | Status::Error | Status::Stalled)
+            // rule: A-25
+            // a rung that failed enters the same state again: it was told once
+            row.ladder.rungs == 0
+                && matches!(row.status, Status::NeedsYou | Status::Error | Status::Stalled)
         }
         Some(
             PendingAction::Stopped
@@ -92,7 +95,9 @@ impl State {
         // rule: DB-03, AB-11
         let now = cx.now.wall;
         self.change(cx, id, actor, reason, |row| {
-            if (row.status, row.pending) != to {
+            let failed = Some(PendingAction::RecoveryFailed);
+            let same_failure = row.pending == failed && to.1 == failed;
+            if (row.status, row.pending) != to && !same_failure {
                 row.status_changed_at = now;
             }
             (row.status, row.pending) = to;

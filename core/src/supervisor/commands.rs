@@ -10,7 +10,7 @@ use crate::id::SessionId;
 use crate::ipc::{IpcCode, IpcError, Reply};
 use crate::message::{MessageState, Origin};
 use crate::prompt;
-use crate::session::{ArchiveReason, PermissionMode, SessionRow, Status};
+use crate::session::{ArchiveReason, PendingAction, PermissionMode, SessionRow, Status};
 use crate::verdict::{Actor, Source};
 use alloc::collections::VecDeque;
 use alloc::format;
@@ -179,6 +179,15 @@ impl State {
         if session.live.queue.len() >= queue_max {
             return Err(error(IpcCode::Full, full));
         }
+        if session.row.pending == Some(PendingAction::RecoveryFailed) && session.live.busy() {
+            // rule: RF-07, A-26
+            // what the person says takes over from a rung in flight
+            self.let_go(cx, id);
+            self.stop_child(cx, id);
+            let message = self.enqueue(cx, id, Origin::Operator, text, true);
+            self.send_next(cx, id);
+            return Ok(Reply::Accepted(message));
+        }
         let busy = session.live.busy();
         let turn_open = session.live.turn.is_some();
         // a launch that was asked for by the person's own messages keeps their order
@@ -242,6 +251,12 @@ impl State {
             return Err(not_found());
         };
         if session.live.restart_under_way() && session.live.turn.is_none() {
+            // one restart for all clicks; what a rung in flight brings counts from here
+            self.change(cx, id, Actor::RetryButton, "budget reset", |row| {
+                if row.pending == Some(PendingAction::RecoveryFailed) {
+                    reset_budget(row);
+                }
+            });
             return Ok(Reply::Done);
         }
         let seen = attention(&view(session), &self.policy, &self.limits, cx.now);

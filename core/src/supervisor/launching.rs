@@ -36,7 +36,7 @@ impl State {
         let launch = self.mint_launch();
         let plain_speak = self.policy.settings.plain_speak_enabled;
         let byte_idle_ms = self.limits.cli_byte_idle_ms;
-        let deadline = cx.now.mono.plus(self.limits.handshake_ms * 2);
+        let since = cx.now.mono;
         let Some(session) = self.session(id) else {
             return;
         };
@@ -56,7 +56,7 @@ impl State {
             plain_speak,
             byte_idle_ms,
         };
-        session.live.child = Child::Spawning { launch, deadline };
+        session.live.child = Child::Spawning { launch, since };
         session.live.chatter.clear();
         session.live.eof_deadline = None;
         session.live.background = 0;
@@ -85,7 +85,7 @@ impl State {
         child: ChildMark,
     ) {
         let request = self.mint_request();
-        let deadline = cx.now.mono.plus(self.limits.handshake_ms);
+        let since = cx.now.mono;
         let current = self.session(id).map(|session| session.live.child.clone());
         match current {
             Some(Child::Spawning { launch: wanted, .. }) if wanted == launch => {}
@@ -107,7 +107,7 @@ impl State {
             }
         }
         if let Some(session) = self.session(id) {
-            session.live.child = Child::Handshaking { launch, request: request.clone(), deadline };
+            session.live.child = Child::Handshaking { launch, request: request.clone(), since };
         }
         self.change(cx, id, Actor::Launch, "child", |row| row.child = Some(child));
         cx.act(Act::Control { session: id, launch, control: Control::Initialize { request } });
@@ -144,8 +144,16 @@ impl State {
     pub(super) fn launch_failed(&mut self, cx: &mut Cx, id: SessionId, words: &str) {
         // rule: RS-07, UI-12
         let words = shorten(words);
+        let mut rung = false;
         if let Some(session) = self.session(id) {
             session.live.delivery = None;
+            rung = session.row.pending == Some(PendingAction::RecoveryFailed);
+        }
+        if rung {
+            // the row stays red and its ladder goes on
+            self.rung_failed(cx, id, Status::Error, None, Some(words));
+            self.stop_child(cx, id);
+            return;
         }
         self.enter(cx, id, Actor::Launch, "launch failed", (Status::Error, None), |row| {
             row.words = Some(words);

@@ -6,7 +6,7 @@ use crate::id::MessageId;
 use crate::ipc::{Activity, LiveView};
 use crate::launch::Conversation;
 use crate::message::{Queued, UserLine};
-use crate::session::{Holder, SessionRow, Status};
+use crate::session::{Holder, PendingAction, SessionRow, Status};
 use crate::time::{Mono, Wall};
 use crate::transcript::Builder;
 use crate::turn::TurnFacts;
@@ -25,9 +25,9 @@ pub(super) enum Child {
     /// None lives.
     None,
     /// A spawn was asked for and not yet answered.
-    Spawning { launch: LaunchId, deadline: Mono },
+    Spawning { launch: LaunchId, since: Mono },
     /// It runs and has not yet answered the handshake.
-    Handshaking { launch: LaunchId, request: String, deadline: Mono },
+    Handshaking { launch: LaunchId, request: String, since: Mono },
     /// It takes messages.
     Up { launch: LaunchId },
     /// The stop recipe runs; nothing is spawned before it is done (RP-01).
@@ -118,10 +118,16 @@ pub(super) struct Live {
     pub resume_due: Option<Mono>,
     /// When this run of the app last restarted the session.
     pub restarted_at: Option<Mono>,
+    /// The next rung of the re-arm ladder is due.
+    pub rung_at: Option<Mono>,
+    /// Scans in a row that load has deferred for this row (LD-07).
+    pub load_streak: u32,
+    /// The restart under way was charged to the daily counter.
+    pub charged: bool,
     /// Looks at folder and transcript that failed while crash recovery waits.
     pub resume_tries: u8,
     /// The stamp that stood when a turn began by itself, with its time: it comes back after that turn.
-    pub stamped_before: Option<(Status, Wall)>,
+    pub stamped_before: Option<(Status, PendingAction, Wall)>,
     /// The row before a local command was written.
     pub before_local: Option<Box<SessionRow>>,
     /// The child was launched on an existing conversation and no turn of it has ended.
@@ -161,6 +167,9 @@ impl Live {
             eof_deadline: None,
             resume_due: None,
             restarted_at: None,
+            rung_at: None,
+            load_streak: 0,
+            charged: false,
             resume_tries: 0,
             stamped_before: None,
             before_local: None,

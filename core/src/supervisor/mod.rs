@@ -12,6 +12,7 @@ mod command;
 mod commands;
 mod explain;
 mod held;
+mod ladder;
 mod launching;
 mod live;
 mod question;
@@ -33,6 +34,7 @@ pub use surface::*;
 use crate::id::{Rng, SessionId};
 use crate::ipc::{AccountView, RowView};
 use crate::limits::Limits;
+use crate::load::Meter;
 use crate::message::Queued;
 use crate::settings::Policy;
 use crate::time::{Mono, Now};
@@ -56,6 +58,7 @@ pub struct State {
     last_launch: u64,
     last_request: u64,
     scan: scan::Scan,
+    load: Meter,
     pulse_at: Mono,
     badge: Option<usize>,
     window: (bool, Option<SessionId>),
@@ -92,6 +95,7 @@ impl State {
             last_launch: 0,
             last_request: 0,
             scan: scan::Scan::default(),
+            load: Meter::default(),
             pulse_at: Mono(u64::MAX),
             badge: None,
             window: (false, None),
@@ -182,8 +186,7 @@ impl State {
                 self.commit_refused(cx, session, row.map(|row| *row));
             }
             Input::Answer { ask, answer } => self.answer(cx, ask, answer),
-            // the machine's load is read by rules of later work
-            Input::Load { .. } => {}
+            Input::Load { cores } => self.load.sample(cx.now.mono, &cores, &self.limits),
             Input::Window { focused, open } => self.window(cx, focused, open),
             Input::Cli { found } => self.cli_found = found.is_some(),
             Input::Command { reply, command } => self.command(cx, reply, command),

@@ -1,6 +1,7 @@
 //! Replays: from the facts to the launch. One function for every source (RP-04).
 
 use super::asks::{AskFor, LaunchFor};
+use super::ladder::GivenUp;
 use super::live::{Child, Delivery, Purpose};
 use super::{Answer, Cx, Question, State, TranscriptFacts};
 use crate::id::SessionId;
@@ -46,7 +47,7 @@ impl State {
             }
             LaunchFor::Replay(source) => {
                 self.decided(cx, id, actor_of(source), format!("wait: {reason}"));
-                self.back_to_shape(cx, id, source);
+                self.back_to_rest(cx, id, source);
             }
             LaunchFor::Queue => {
                 self.launch_failed(cx, id, words);
@@ -70,9 +71,11 @@ impl State {
                     self.launch_refused(cx, id, purpose, Refusal::FolderMissing);
                 }
             }
-            LaunchFor::Replay(source @ (Source::ResponseAborted | Source::ConversationGone)) => {
+            LaunchFor::Replay(
+                source @ (Source::ResponseAborted | Source::ReArm | Source::ConversationGone),
+            ) => {
                 self.decided(cx, id, actor_of(source), "wait: the folder could not be looked at");
-                self.back_to_shape(cx, id, source);
+                self.back_to_rest(cx, id, source);
             }
             LaunchFor::Replay(Source::RetryButton) | LaunchFor::Queue => {
                 let words = "The project folder could not be looked at in time.";
@@ -81,21 +84,31 @@ impl State {
         }
     }
 
-    /// A restart that had begun cannot go on: the row is in the shape again, nothing charged.
-    fn back_to_shape(&mut self, cx: &mut Cx, id: SessionId, source: Source) {
-        // rule: PF-02
-        let Some(session) = self.sessions.get(&id) else {
+    /// A restart that had begun cannot go on: the row is where it was before it, nothing charged.
+    fn back_to_rest(&mut self, cx: &mut Cx, id: SessionId, source: Source) {
+        // rule: PF-02, CT-09
+        let Some(session) = self.session(id) else {
             return;
         };
+        if session.row.pending == Some(PendingAction::RecoveryFailed) {
+            if session.row.status == Status::Starting {
+                self.rung_put_off(cx, id);
+            } else {
+                // Retry could not begin: the ladder it has reset begins anew
+                self.arm(cx, id);
+            }
+            return;
+        }
         if session.row.status != Status::Starting {
             return;
         }
+        let charged = core::mem::take(&mut session.live.charged);
         let to = (Status::NeedsYou, Some(PendingAction::ResponseAborted));
         self.enter(cx, id, actor_of(source), "restart put off", to, |row| {
             if let Some(since) = row.hide_since.take() {
                 row.status_changed_at = since;
             }
-            if source == Source::ResponseAborted {
+            if charged {
                 row.retry_attempts = row.retry_attempts.saturating_sub(1);
             }
         });
@@ -168,8 +181,8 @@ impl State {
 
     /// The row leaves the shape: from here on it is coming back.
     fn begin_restart(&mut self, cx: &mut Cx, id: SessionId, source: Source) {
-        // rule: SC-15
-        let to = (Status::Starting, None);
+        // rule: SC-15, RA-16
+        let to = (Status::Starting, still_failed(source));
         if let Some(session) = self.session(id) {
             session.live.turn = None;
             session.live.ending = None;
@@ -213,8 +226,14 @@ impl State {
                     row.turn = None;
                 });
             }
+            Source::ReArm => {
+                let status = Status::Error;
+                let stop = Some(StopReason::NothingToReplay);
+                let given_up = GivenUp { status, stop };
+                self.give_up(cx, id, Actor::ReArm, "nothing to replay", given_up);
+            }
             Source::ResponseAborted | Source::ConversationGone => {
-                self.back_to_shape(cx, id, source);
+                self.back_to_rest(cx, id, source);
                 self.promote(cx, id, Some(StopReason::NothingToReplay));
                 let begun = self
                     .sessions
@@ -349,7 +368,19 @@ pub(super) fn actor_of(source: Source) -> Actor {
     match source {
         Source::ResponseAborted => Actor::AbortedScan,
         Source::RetryButton => Actor::RetryButton,
+        Source::ReArm => Actor::ReArm,
         Source::CrashResume => Actor::CrashRecovery,
         Source::ConversationGone => Actor::TurnEnd,
+    }
+}
+
+/// A rung leaves the row red until it has shown real output (RA-16); every other restart does not.
+pub(super) fn still_failed(source: Source) -> Option<PendingAction> {
+    match source {
+        Source::ReArm => Some(PendingAction::RecoveryFailed),
+        Source::ResponseAborted
+        | Source::RetryButton
+        | Source::CrashResume
+        | Source::ConversationGone => None,
     }
 }

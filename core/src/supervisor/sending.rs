@@ -2,13 +2,14 @@
 //! as sent before its bytes are written.
 
 use super::live::{Delivery, Purpose, StopAsked};
+use super::replaying::{actor_of, still_failed};
 use super::{Act, Control, Write};
 use super::{Cx, State};
 use crate::block::BlockKind;
 use crate::id::{MessageId, SessionId, Uuid};
 use crate::message::{LineText, Message, MessageState, Origin, Queued, UserLine, is_local_command};
 use crate::prompt;
-use crate::session::{OpenTurn, PendingAction, ReplayMemory, SessionRow, Status};
+use crate::session::{Ladder, OpenTurn, PendingAction, ReplayMemory, SessionRow, Status};
 use crate::turn::TurnFacts;
 use crate::verdict::{Actor, Source};
 use alloc::boxed::Box;
@@ -177,7 +178,7 @@ impl State {
         let number = self.sessions.get(&id).map_or(0, |session| session.row.turn_count + 1);
         let origin = line.map(|line| line.origin);
         let actor = match (origin, replay) {
-            (_, Some(_)) => Actor::AbortedScan,
+            (_, Some(source)) => actor_of(source),
             (Some(origin), None) if origin.is_real_user() => Actor::User,
             (Some(_), None) => Actor::App,
             (None, None) => Actor::Stream,
@@ -187,7 +188,8 @@ impl State {
             (Some(_), None) => "message written",
             (None, None) => "a turn began by itself",
         };
-        self.enter(cx, id, actor, reason, (Status::Running, None), |row| {
+        let to = (Status::Running, self.failed_until_output(id, line.is_none(), replay));
+        self.enter(cx, id, actor, reason, to, |row| {
             row.turn_count = number;
             // rule: A-15
             row.intent_running = true;
@@ -218,6 +220,25 @@ impl State {
         session.live.turn = Some(turn);
         session.live.activity_since = now.wall;
         cx.touched.insert(id);
+    }
+
+    /// A given-up row stays red through a rung, and through a turn that begins by itself, until real
+    /// output is there (RA-16).
+    fn failed_until_output(
+        &self,
+        id: SessionId,
+        by_itself: bool,
+        replay: Option<Source>,
+    ) -> Option<PendingAction> {
+        let failed = Some(PendingAction::RecoveryFailed);
+        let is_failed = self.sessions.get(&id).is_some_and(|session| session.row.pending == failed);
+        match replay {
+            // the conversation was lost in the middle of a rung: the same rung goes on
+            Some(Source::ConversationGone) if is_failed => failed,
+            Some(source) => still_failed(source),
+            None if by_itself && is_failed => failed,
+            None => None,
+        }
     }
 
     /// The operator's Stop or Send now: interrupt, and the recipe if no result comes.
@@ -309,6 +330,8 @@ impl State {
 /// The retry budget starts over: a real message of the person, or Retry (CT-05, CT-07).
 pub(super) fn reset_budget(row: &mut SessionRow) {
     // rule: CT-05, CT-07
+    // rule: RA-09
+    row.ladder = Ladder::default();
     row.retry_attempts = 0;
     row.retry_day = None;
     row.stop_reason = None;

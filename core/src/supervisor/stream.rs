@@ -111,9 +111,12 @@ impl State {
         if deliberate {
             return;
         }
-        let stamped = session.row.in_shape();
+        let row = &session.row;
+        let stamp = row
+            .pending
+            .filter(|pending| row.in_shape() || *pending == PendingAction::RecoveryFailed);
         session.live.stamped_before =
-            stamped.then_some((session.row.status, session.row.status_changed_at));
+            stamp.map(|pending| (row.status, pending, row.status_changed_at));
         self.open_turn(cx, id, None, None, false);
     }
 

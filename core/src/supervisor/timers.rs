@@ -23,12 +23,13 @@ enum Due {
     TurnEnd,
     Silence,
     Resume,
+    Rung,
     Blocks,
 }
 
 impl State {
     /// When the state wants to be woken, and why. `None`: only an input changes anything.
-    pub fn next_wakeup(&self, _now: Now) -> Option<(Mono, &'static str)> {
+    pub fn next_wakeup(&self, now: Now) -> Option<(Mono, &'static str)> {
         let mut earliest: Option<(Mono, &'static str)> = None;
         let mut offer = |at: Option<Mono>, why: &'static str| {
             if let Some(at) = at.filter(|at| earliest.is_none_or(|(known, _)| *at < known)) {
@@ -38,22 +39,27 @@ impl State {
         if self.policy.aborted_response_recovery() && !self.quitting {
             offer(Some(self.scan.next_at).filter(|at| *at < Mono(u64::MAX)), "scan");
         }
+        offer(self.scan.valve_at, "escape valve");
         offer(Some(self.pulse_at).filter(|at| *at < Mono(u64::MAX)), "pulse");
         for asked in self.asks.values() {
             offer(Some(asked.deadline), "question");
         }
+        let heavy = self.load.is_heavy(now.mono, &self.limits);
         for session in self.sessions.values() {
-            for (at, due) in self.session_deadlines(&session.live) {
+            for (at, due) in self.session_deadlines(&session.live, heavy) {
                 offer(Some(at), due.name());
             }
         }
         earliest
     }
 
-    fn session_deadlines(&self, live: &Live) -> impl Iterator<Item = (Mono, Due)> {
+    fn session_deadlines(&self, live: &Live, heavy: bool) -> impl Iterator<Item = (Mono, Due)> {
+        // rule: A-02
+        let handshake =
+            if heavy { self.limits.handshake_busy_ms } else { self.limits.handshake_ms };
         let child = match &live.child {
-            Child::Spawning { deadline, .. } => Some((*deadline, Due::Spawn)),
-            Child::Handshaking { deadline, .. } => Some((*deadline, Due::Handshake)),
+            Child::Spawning { since, .. } => Some((since.plus(handshake * 2), Due::Spawn)),
+            Child::Handshaking { since, .. } => Some((since.plus(handshake), Due::Handshake)),
             Child::Stopping { deadline, .. } => Some((*deadline, Due::StopReport)),
             Child::None | Child::Up { .. } => None,
         };
@@ -62,7 +68,7 @@ impl State {
             .turn
             .as_ref()
             .filter(|_| stop.is_none() && live.child.is_up())
-            .and_then(|turn| silence::deadline(turn, &self.limits).ok())
+            .and_then(|turn| silence::deadline(turn, &self.limits, heavy).ok())
             .map(|(at, _)| (at, Due::Silence));
         [
             child,
@@ -71,6 +77,7 @@ impl State {
             live.ending.as_ref().map(|ending| (ending.deadline, Due::TurnEnd)),
             silence,
             live.resume_due.map(|at| (at, Due::Resume)),
+            live.rung_at.map(|at| (at, Due::Rung)),
             live.builder.next_save(&self.limits).map(|at| (at, Due::Blocks)),
         ]
         .into_iter()
@@ -89,11 +96,12 @@ impl State {
         for ask in overdue {
             self.ask_overdue(cx, ask);
         }
+        let heavy = self.load.is_heavy(now, &self.limits);
         let due: Vec<(SessionId, Due)> = self
             .sessions
             .iter()
             .flat_map(|(id, session)| {
-                self.session_deadlines(&session.live)
+                self.session_deadlines(&session.live, heavy)
                     .filter(|(at, _)| *at <= now)
                     .map(|(_, due)| (*id, due))
             })
@@ -103,6 +111,9 @@ impl State {
         }
         if self.scan.next_at <= now {
             self.scan_tick(cx);
+        }
+        if self.scan.valve_at.is_some_and(|at| at <= now) {
+            self.open_valve(cx);
         }
         if self.pulse_at <= now {
             self.pulse(cx);
@@ -135,6 +146,7 @@ impl State {
             Due::TurnEnd => self.turn_end_answered(cx, id, None, None),
             Due::Silence => self.silence(cx, id),
             Due::Resume => self.resume_due(cx, id),
+            Due::Rung => self.rung_due(cx, id),
             Due::Blocks => {
                 let (now, limits) = (cx.now, self.limits.clone());
                 let Some(session) = self.session(id) else {
@@ -190,7 +202,8 @@ impl State {
             return;
         };
         let silent = now.since(turn.last_sign);
-        match silence::verdict(turn, &self.limits, now) {
+        let heavy = self.load.is_heavy(now, &self.limits);
+        match silence::verdict(turn, &self.limits, heavy, now) {
             Verdict::Act(cause) => {
                 let text = format!("gave up after {silent} ms of silence");
                 self.decided(cx, id, Actor::StallWatchdog, text);
@@ -240,7 +253,7 @@ impl State {
     pub(super) fn slept(&mut self, cx: &mut Cx, millis: u64) {
         let now = cx.now.mono;
         cx.log(None, format!("the machine slept for {} s", millis / 1000));
-        let (handshake, interrupt) = (self.limits.handshake_ms, self.limits.interrupt_grace_ms);
+        let interrupt = self.limits.interrupt_grace_ms;
         let stop_report = self.limits.stop_report_ms;
         for asked in self.asks.values_mut() {
             asked.deadline = asked.deadline.plus(millis);
@@ -253,9 +266,7 @@ impl State {
                 turn.retry_until = turn.retry_until.map(|at| at.plus(millis));
             }
             match &mut session.live.child {
-                Child::Spawning { deadline, .. } | Child::Handshaking { deadline, .. } => {
-                    *deadline = now.plus(handshake);
-                }
+                Child::Spawning { since, .. } | Child::Handshaking { since, .. } => *since = now,
                 Child::Stopping { deadline, .. } => *deadline = now.plus(stop_report),
                 Child::None | Child::Up { .. } => {}
             }
@@ -283,6 +294,7 @@ impl Due {
             Due::TurnEnd => "turn end",
             Due::Silence => "silence",
             Due::Resume => "resume",
+            Due::Rung => "re-arm",
             Due::Blocks => "blocks",
         }
     }

@@ -2,6 +2,7 @@
 //! emitter of aborted responses (AB-04).
 
 use super::asks::AskFor;
+use super::ladder::GivenUp;
 use super::live::{Child, PendingEnd};
 use super::{AskId, Question, Write};
 use super::{Cx, State};
@@ -10,7 +11,7 @@ use crate::id::SessionId;
 use crate::message::MessageState;
 use crate::prompt;
 use crate::recovery::replay_plan::resume_id;
-use crate::session::{AbortCause, PendingAction, Status};
+use crate::session::{AbortCause, Ladder, PendingAction, Status};
 use crate::stream::TurnResult;
 use crate::time::Wall;
 use crate::turn::TurnFacts;
@@ -217,13 +218,11 @@ impl State {
             Disposition::LaunchError { words } => self.launch_failed(cx, id, &words),
             Disposition::ConversationGone => self.conversation_gone(cx, id),
             Disposition::Terminal { stop, words } => {
-                let to = (Status::Error, Some(PendingAction::RecoveryFailed));
+                // rule: RA-05
                 self.note(cx, id, &words);
-                self.enter(cx, id, Actor::TurnEnd, stop.as_str(), to, |row| {
-                    row.stop_reason = Some(stop);
-                    row.words = Some(words);
-                    close(row);
-                });
+                self.change(cx, id, Actor::TurnEnd, stop.as_str(), |row| row.words = Some(words));
+                let given_up = GivenUp { status: Status::Error, stop: Some(stop) };
+                self.give_up(cx, id, Actor::TurnEnd, stop.as_str(), given_up);
             }
             Disposition::Row { status, pending, words, until } => {
                 let reason = pending.map_or(status.as_str(), PendingAction::as_str);
@@ -281,7 +280,11 @@ impl State {
             row.status_changed_at = stamped_at.unwrap_or(row.status_changed_at);
             row.delivered = delivered;
             row.words = None;
-            row.stop_reason = None;
+            if stamped_at.is_none() {
+                // rule: RA-09
+                row.stop_reason = None;
+                row.ladder = Ladder::default();
+            }
             if !line.is_empty() {
                 row.answer_line = Some(line);
             }
@@ -306,7 +309,7 @@ impl State {
             stamped.filter(|_| session.row.replay.is_open() && to.1.is_none())
         });
         match stamped {
-            Some((status, at)) => ((status, Some(PendingAction::ResponseAborted)), Some(at)),
+            Some((status, pending, at)) => ((status, Some(pending)), Some(at)),
             None => (to, None),
         }
     }
@@ -395,6 +398,10 @@ impl State {
                 }
                 close(row);
             });
+            return;
+        }
+        if pending == Some(PendingAction::RecoveryFailed) && !turn.real_output {
+            self.rung_failed(cx, id, status, Some(cause), words);
             return;
         }
         // rule: HD-14

@@ -212,6 +212,8 @@ fn cut_off(seq: u64) -> Memo<Option<Tone>> {
             | RowState::CutOffRetrying
             | RowState::CutOffRecoveryOff
             | RowState::RecoveryFailed
+            | RowState::RecoveryStopped
+            | RowState::RecoveryFailedOff
             | RowState::LaunchError
             | RowState::ApiError
             | RowState::Suspended
