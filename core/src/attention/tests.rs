@@ -74,7 +74,10 @@ const API_ERROR: &str = "Interrupted | red-400 | Triangle | api_error | Error | 
 const STOPPED: &str = "NeedsYou | amber-400 | Square | stopped | Stopped | by you | Stopped by you | 0 | Continue | Sends “Please continue.” | Stopped by you. | person true open false";
 const SUSPENDED: &str = "Interrupted | grey-400 | HalfDisc | app_restart_suspended | Suspended | by an app restart | Suspended by an app restart | 0 | Continue | Sends “Please continue.” | By an app restart. | person true open false";
 const RATE_LIMITED: &str = "Running | orange-400 | Clock | rate_limited | Waiting | no auto-resume yet | Usage limit reached; nothing resumes it yet | 0 | Continue | Sends “Please continue.” | Usage limit reached; nothing resumes it yet. | person false open false";
-const FAILED: &str = "Interrupted | red-400 | Cross | recovery_failed | Recovery failed | auto-retry stopped | Could not finish a reply; auto-retry stopped | 0 | Retry | Auto-retry stopped after repeated failures — Retry resets the limit and tries again now. | Could not finish a reply; auto-retry stopped. | person true open false";
+const FAILED: &str = "Interrupted | red-400 | Cross | recovery_failed | Recovery failed | next try soon | Could not finish a reply; retrying in the background | 0 | Retry | Auto-recovery keeps retrying in the background — Retry tries again immediately. | Could not finish a reply; retrying in the background. Next try soon. | person true open false";
+const FAILED_NOW: &str = "Interrupted | red-400 | Cross | recovery_failed | Recovery failed | trying again now | Could not finish a reply; retrying in the background | 0 | Retry | Auto-recovery keeps retrying in the background — Retry tries again immediately. | Could not finish a reply; retrying in the background. Trying again now. | person true open false";
+const FAILED_OFF: &str = "Interrupted | red-400 | Cross | recovery_failed | Recovery failed | auto-recovery is off | Could not finish a reply; auto-recovery is off | 0 | Retry | Auto-recovery is off — Retry tries again now. | Could not finish a reply; auto-recovery is off. | person true open false";
+const FAILED_STOPPED: &str = "Interrupted | red-400 | Cross | recovery_failed | Recovery failed | auto-retry stopped | Could not finish a reply; auto-retry stopped | 0 | Retry | Auto-retry stopped after repeated failures — Retry resets the limit and tries again now. | Could not finish a reply; auto-retry stopped. | person true open false";
 const CUT_OFF: &str = "Interrupted | red-400 | Pause | response_aborted | Paused | reply was cut off; retrying | Reply was cut off; retrying | 0 | Retry | Auto-recovery keeps retrying in the background — Retry tries again immediately. | Reply was cut off; retrying. | person true open false";
 const CUT_OFF_OFF: &str = "Interrupted | red-400 | Pause | response_aborted | Paused | reply was cut off; auto-recovery is off | Reply was cut off; auto-recovery is off | 0 | Retry | Auto-recovery is off — Retry tries again now. | Reply was cut off; auto-recovery is off. | person true open false";
 
@@ -90,6 +93,8 @@ fn expected(status: Status, pending: Option<PendingAction>, hidden: bool, on: bo
     };
     match (status, pending) {
         (S::Archived, _) => GONE.into(),
+        (_, Some(P::RecoveryFailed)) if !on => FAILED_OFF.into(),
+        (S::Starting | S::Running, Some(P::RecoveryFailed)) => FAILED_NOW.into(),
         (_, Some(P::RecoveryFailed)) => FAILED.into(),
         (_, Some(P::ResponseAborted)) if hidden && on => RUNNING.into(),
         (_, Some(P::ResponseAborted)) if on => CUT_OFF.into(),
@@ -202,6 +207,55 @@ fn the_next_flip_is_the_instant_the_answer_changes() {
     replay.row.hide_since = Some(Wall(T - 1));
     assert_eq!(flip(&replay, 0, true), Some(Wall(T + 299_999)));
     assert_eq!(flip(&view(Status::Running, None), 0, true), None);
+}
+
+// proves: RT-09, RT-10, RT-11, RT-24, RA-06, DB-08, INV-33
+#[test]
+fn a_given_up_row_says_what_its_ladder_does_and_flips_with_it() {
+    let mut failed = view(Status::Error, Some(PendingAction::RecoveryFailed));
+    failed.row.ladder.due = Some(Wall(T + 330_000));
+    let reason = |v: &RowView, age| look_at(v, age, true).reason.words().expect("a reason");
+    let limits = Limits::default();
+    let flip = |age| next_flip(&failed, &policy(true), &limits, now_at(age));
+    for (age, words, next) in [
+        (0, "next try in 6 min", Some(300_000 - 270_000)),
+        (29_999, "next try in 6 min", Some(30_000)),
+        (30_000, "next try in 5 min", Some(90_000)),
+        (269_999, "next try in 2 min", Some(270_000)),
+        (270_000, "next try within a minute", Some(330_000)),
+        (330_000, "next try soon", None),
+    ] {
+        assert_eq!(reason(&failed, age), words, "{age}");
+        assert_eq!(flip(age), next.map(|at| Wall(T + at)), "{age}");
+    }
+    let strip = look_at(&failed, 0, true).strip.expect("a strip").text;
+    assert_eq!(strip, "Could not finish a reply; retrying in the background. Next try in 6 min.");
+    let tooltip = |v: &RowView, on| look_at(v, 0, on).pill_tooltip.expect("a tooltip");
+    assert_eq!(tooltip(&failed, true), words::RETRY_GOES_ON);
+    assert_eq!(tooltip(&failed, false), words::RETRY_RECOVERY_OFF);
+    failed.row.stop_reason = Some(StopReason::HardCap);
+    assert_eq!(line(&look_at(&failed, 0, true)), FAILED_STOPPED);
+    assert_eq!(tooltip(&failed, false), words::RETRY_STOPPED);
+}
+
+#[test]
+fn a_given_up_row_says_what_holds_its_next_try() {
+    let mut failed = view(Status::Error, Some(PendingAction::RecoveryFailed));
+    failed.row.ladder.due = Some(Wall(T - 1));
+    let reason = |v: &RowView| look_at(v, 0, true).reason.words().expect("a reason");
+    failed.row.gates.push(crate::session::Gate { name: "ci".into(), opened_at: Wall(T) });
+    assert_eq!(reason(&failed), "waits for a check");
+    let holder = crate::session::Holder { pid: 77, start: 1, folder: "/p".into() };
+    failed.live.held = Some(holder.clone());
+    assert_eq!(reason(&failed), "open in another program");
+    failed.live.folder_missing = true;
+    assert_eq!(reason(&failed), "waits for its folder");
+    let mut cut_off = view(Status::Error, Some(PendingAction::ResponseAborted));
+    cut_off.live.held = Some(holder);
+    assert_eq!(
+        look_at(&cut_off, 300_000, true).row_tooltip.as_deref(),
+        Some("Reply was cut off; open in another program (process 77, /p)")
+    );
 }
 
 #[test]

@@ -8,7 +8,7 @@ use super::{Cx, State, change, view};
 use crate::attention::{Pill, attention};
 use crate::id::SessionId;
 use crate::ipc::{IpcCode, IpcError, Reply};
-use crate::message::{MessageState, Origin};
+use crate::message::{MessageState, Origin, is_local_command};
 use crate::prompt;
 use crate::session::{ArchiveReason, PendingAction, PermissionMode, SessionRow, Status};
 use crate::verdict::{Actor, Source};
@@ -179,7 +179,10 @@ impl State {
         if session.live.queue.len() >= queue_max {
             return Err(error(IpcCode::Full, full));
         }
-        if session.row.pending == Some(PendingAction::RecoveryFailed) && session.live.busy() {
+        let takes_over = session.row.pending == Some(PendingAction::RecoveryFailed)
+            && session.live.busy()
+            && !is_local_command(&text);
+        if takes_over {
             // rule: RF-07, A-26
             // what the person says takes over from a rung in flight
             self.let_go(cx, id);

@@ -341,10 +341,12 @@ impl State {
                 None => row.status = Status::NeedsYou,
             }
             if matches!(row.status, Status::Starting | Status::Running) {
-                (row.status, row.pending) = (Status::NeedsYou, None);
+                let failed = row.pending.filter(|p| *p == PendingAction::RecoveryFailed);
+                (row.status, row.pending) = (Status::NeedsYou, failed);
             }
             row.turn = None;
         });
+        self.arm(cx, id);
         if let Some(words) = words {
             self.note(cx, id, &words);
         }

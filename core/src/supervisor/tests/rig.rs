@@ -35,6 +35,13 @@ pub(super) struct Rig {
     pub(super) folder: bool,
     /// Another program that has the conversation open.
     pub(super) holder: Option<crate::session::Holder>,
+    /// How busy the machine is, in thousandths: sampled every five seconds while time passes.
+    pub(super) busy: Option<u16>,
+    sampled: Mono,
+    /// Settings at the next start.
+    pub(super) settings: Settings,
+    /// Switches of the environment at the next start.
+    pub(super) switches: KillSwitches,
     /// The shell can tell nothing.
     pub(super) blind: bool,
     /// Stops are asked for and never reported.
@@ -66,6 +73,10 @@ impl Rig {
             replies: Vec::new(),
             folder: true,
             holder: None,
+            busy: None,
+            sampled: Mono(0),
+            settings: Settings::default(),
+            switches: KillSwitches::default(),
             blind: false,
             hold_stops: false,
             held: Vec::new(),
@@ -88,8 +99,8 @@ impl Rig {
             queues: self.rows.keys().map(|id| (*id, queued.clone())).collect(),
             block_counts: vec![],
             live: vec![],
-            settings: Settings::default(),
-            switches: KillSwitches::default(),
+            settings: self.settings.clone(),
+            switches: self.switches,
             accounts: vec![],
         };
         self.feed(Input::Boot(Box::new(boot)));
@@ -99,6 +110,7 @@ impl Rig {
     pub(super) fn crash(&mut self) {
         self.state = State::new(Limits::default());
         self.now.mono = Mono(0);
+        self.sampled = Mono(0);
         self.plan = None;
         self.boot(true);
     }
@@ -277,10 +289,17 @@ impl Rig {
         let end = started.plus(millis);
         loop {
             let next = self.state.next_wakeup(self.now).map_or(end, |(at, _)| at.min(end));
+            let next = if self.busy.is_some() { next.min(self.sampled.plus(5_000)) } else { next };
             let step = next.since(self.now.mono);
             self.now.mono = self.now.mono.max(next);
             self.now.wall = self.now.wall.plus(step);
-            self.feed(Input::Wake);
+            match self.busy.filter(|_| self.now.mono >= self.sampled.plus(5_000)) {
+                Some(busy) => {
+                    self.sampled = self.now.mono;
+                    self.feed(Input::Load { cores: vec![busy, busy] });
+                }
+                None => self.feed(Input::Wake),
+            }
             if self.spawning && self.now.mono > started {
                 return;
             }
@@ -289,6 +308,17 @@ impl Rig {
             {
                 return;
             }
+        }
+    }
+
+    /// Changes the row behind the reducer's back, in the store and in the state alike.
+    pub(super) fn tamper(&mut self, change: impl Fn(&mut SessionRow)) {
+        let id = self.id();
+        for row in [
+            self.rows.get_mut(&id),
+            self.state.sessions.get_mut(&id).map(|session| &mut session.row),
+        ] {
+            change(row.expect("a row"));
         }
     }
 

@@ -2,12 +2,29 @@
 
 use super::Rig;
 use crate::id::Uuid;
-use crate::session::PendingAction;
+use crate::session::{Gate, PendingAction, ReplayMemory};
 use crate::stream::{AssistantLine, Content, ControlAsk, Init, StreamEvent, TurnResult};
 use crate::supervisor::*;
 use alloc::boxed::Box;
 use alloc::vec;
 use serde_json::json;
+
+fn said(content: Content) -> AssistantLine {
+    AssistantLine {
+        uuid: Some(Uuid(0x600d)),
+        message: "msg".into(),
+        synthetic: false,
+        parent: None,
+        content: vec![content],
+        context_tokens: 100,
+        stop_reason: None,
+        error: None,
+        api_error: None,
+        status: None,
+        cut: None,
+        aborted: false,
+    }
+}
 
 impl Rig {
     pub(in crate::supervisor::tests) fn stream(&mut self, event: StreamEvent) {
@@ -16,20 +33,7 @@ impl Rig {
     }
 
     fn say(&mut self, content: Content) {
-        self.stream(StreamEvent::Assistant(AssistantLine {
-            uuid: Some(Uuid(0x600d)),
-            message: "msg".into(),
-            synthetic: false,
-            parent: None,
-            content: vec![content],
-            context_tokens: 100,
-            stop_reason: None,
-            error: None,
-            api_error: None,
-            status: None,
-            cut: None,
-            aborted: false,
-        }));
+        self.stream(StreamEvent::Assistant(said(content)));
     }
 
     pub(in crate::supervisor::tests) fn tool(&mut self, call: &str, command: &str) {
@@ -110,6 +114,30 @@ impl Rig {
         })));
     }
 
+    /// The account is out of credit.
+    pub(in crate::supervisor::tests) fn bill_turn(&mut self) {
+        let mut line = AssistantLine {
+            synthetic: true,
+            ..said(Content::Text("Credit balance is too low".into()))
+        };
+        line.error = Some("billing_error".into());
+        self.stream(StreamEvent::Assistant(line));
+        self.fail_turn(400);
+    }
+
+    /// Checks of the session, as the agent would declare them.
+    pub(in crate::supervisor::tests) fn set_gates(&mut self, gates: &[Gate]) {
+        self.tamper(|row| row.gates = gates.to_vec());
+    }
+
+    /// The row forgets what it was asked, as one of another app would.
+    pub(in crate::supervisor::tests) fn forget_message(&mut self) {
+        self.tamper(|row| {
+            row.replay = ReplayMemory::default();
+            row.turn_count = 0;
+        });
+    }
+
     /// A background task of the CLI begins a turn.
     pub(in crate::supervisor::tests) fn begin_by_itself(&mut self) {
         let session_id = self.row().cli_session_id;
@@ -139,7 +167,8 @@ impl Rig {
             self.spawn_and_shake();
             self.die();
         }
-        self.pass(180_000);
-        assert_eq!(self.row().pending, Some(PendingAction::RecoveryFailed));
+        while self.row().pending != Some(PendingAction::RecoveryFailed) {
+            self.pass(1_000);
+        }
     }
 }
