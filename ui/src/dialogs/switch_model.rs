@@ -60,13 +60,14 @@ impl Choice {
             let made = bridge::command(command).await;
             let closed = self.busy.try_set(false).is_some();
             match made {
-                Ok(Reply::Created(session)) => {
-                    self.store.open(session);
+                Ok(reply) => {
+                    if let Reply::Created(session) = reply {
+                        self.store.open(session);
+                    }
                     if !closed {
                         self.close();
                     }
                 }
-                Ok(Reply::Done | Reply::Accepted(_) | Reply::Explained(_) | Reply::Told(_)) => {}
                 Err(error) if closed => self.store.failed(error.message),
                 Err(error) => self.failed.set(Some(error.message)),
             }

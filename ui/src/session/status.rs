@@ -56,8 +56,10 @@ fn StatusStrip(session: SessionId) -> impl IntoView {
     let store = use_store();
     let seen = Memo::new(move |_| store.attention(session).filter(|seen| seen.strip.is_some()));
     let red = move || seen.get().is_some_and(|seen| seen.tone == Tone::Red);
+    let held = Memo::new(move |_| store.view(session).is_some_and(|view| view.live.held.is_some()));
     let text = move || {
-        let seen = seen.get()?;
+        // the strip above says it, and where
+        let seen = seen.get().filter(|_| !held.get())?;
         let sentence = seen.strip?.text;
         Some(match seen.until {
             Some(until) => format!("{sentence} It resets at {}.", clock_time(until)),
