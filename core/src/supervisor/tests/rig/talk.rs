@@ -16,20 +16,7 @@ impl Rig {
     }
 
     fn say(&mut self, content: Content) {
-        self.stream(StreamEvent::Assistant(AssistantLine {
-            uuid: Some(Uuid(0x600d)),
-            message: "msg".into(),
-            synthetic: false,
-            parent: None,
-            content: vec![content],
-            context_tokens: 100,
-            stop_reason: None,
-            error: None,
-            api_error: None,
-            status: None,
-            cut: None,
-            aborted: false,
-        }));
+        self.stream(line(content));
     }
 
     pub(in crate::supervisor::tests) fn tool(&mut self, call: &str, command: &str) {
@@ -142,4 +129,22 @@ impl Rig {
         self.pass(180_000);
         assert_eq!(self.row().pending, Some(PendingAction::RecoveryFailed));
     }
+}
+
+/// One finished block of the main thread.
+pub(super) fn line(content: Content) -> StreamEvent {
+    StreamEvent::Assistant(AssistantLine {
+        uuid: Some(Uuid(0x600d)),
+        message: "msg".into(),
+        synthetic: false,
+        parent: None,
+        content: vec![content],
+        context_tokens: 100,
+        stop_reason: None,
+        error: None,
+        api_error: None,
+        status: None,
+        cut: None,
+        aborted: false,
+    })
 }
