@@ -4,4 +4,5 @@ pub mod aborted_scan;
 pub mod attempts;
 pub mod crash;
 pub mod handover;
+pub mod orphan;
 pub mod replay_plan;

@@ -14,6 +14,7 @@ mod explain;
 mod held;
 mod launching;
 mod live;
+pub(crate) mod mcp;
 mod question;
 mod replaying;
 mod scan;
@@ -22,6 +23,7 @@ mod stream;
 mod surface;
 mod timers;
 mod turn_end;
+mod workers;
 
 #[cfg(test)]
 mod tests;
