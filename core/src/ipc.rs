@@ -209,6 +209,8 @@ pub enum Reply {
     Accepted(MessageId),
     /// Why a row is as it is.
     Explained(Explanation),
+    /// What one of the app's own tools says, as JSON text.
+    Told(String),
 }
 
 /// An error for the window. It branches on the code and shows the message.

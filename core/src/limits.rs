@@ -96,6 +96,13 @@ pub struct Limits {
     pub queue_max: usize,
     /// One message may be this long, in bytes.
     pub message_max_bytes: usize,
+
+    /// Workers of one family that are not done: of a session, of its workers, and so on.
+    pub workers_max: usize,
+    /// A worker's task may be this long, in bytes.
+    pub task_max_bytes: usize,
+    /// Gates that one session may hold open.
+    pub gates_max: usize,
 }
 
 impl Default for Limits {
@@ -143,6 +150,9 @@ impl Default for Limits {
             calls_max: 64,
             queue_max: 100,
             message_max_bytes: 8 * 1024 * 1024,
+            workers_max: 32,
+            task_max_bytes: 256 * 1024,
+            gates_max: 16,
         }
     }
 }

@@ -4,6 +4,7 @@
 //! The matchers are line matchers with fence state, no regular expressions (OD-01): a marker counts
 //! only alone on its line, from column 0, outside code fences.
 
+use crate::id::SessionId;
 use alloc::string::String;
 
 /// The line before the agent's final message (OD-01).
@@ -72,6 +73,16 @@ pub const NOTE_LAUNCH_HICCUP: &str =
 /// Note: every tenth relaunch of an episode.
 pub fn note_still_relaunching(attempt: u32) -> String {
     alloc::format!("Still relaunching this session… (attempt {attempt})")
+}
+
+/// Note in the parent's conversation: its worker never came to life.
+pub fn note_worker_retired(title: &str) -> String {
+    alloc::format!("The worker “{title}” never started and was put away.")
+}
+
+/// A worker's final message on its way to its parent.
+pub fn worker_report(title: &str, id: SessionId, text: &str) -> String {
+    alloc::format!("Report of the worker “{title}” ({id}):\n\n{text}")
 }
 
 /// A launch is refused because another program has the conversation open.

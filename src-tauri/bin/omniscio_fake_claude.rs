@@ -3,7 +3,8 @@
 //! It is the CLI of the rehearsal mode (`--fake`) and the peer of the process and window tests. It answers
 //! by itself with a friendly text, or does what a directive `[[fake: step; step]]` in the message says
 //! (`fake/script.rs` lists the steps), or what a script file says (`OMNISCIO_FAKE_SCRIPT`, or a file
-//! `fake-script` in the config folder; one line per attempt). `OMNISCIO_FAKE_PACE_MS` sets the pause between
+//! `fake-script` in the config folder; one line per attempt). A file `fake-start` in the config folder says
+//! what befalls every start (`fake/start.rs`). `OMNISCIO_FAKE_PACE_MS` sets the pause between
 //! two streamed words.
 //!
 //! It never calls a model, never opens a network connection, never writes outside its config folder, and
@@ -34,6 +35,8 @@ mod protocol;
 mod script;
 #[path = "fake/session.rs"]
 mod session;
+#[path = "fake/start.rs"]
+mod start;
 #[path = "fake/steps.rs"]
 mod steps;
 #[path = "fake/tools.rs"]
@@ -61,10 +64,14 @@ fn main() -> ExitCode {
             "Error: Input must be provided either through stdin or as a prompt argument when using --print",
         );
     }
+    let quiet = match start::befall(&args) {
+        Ok(quiet) => quiet,
+        Err(why) => return refuse(&why),
+    };
     match session::Session::open(args) {
         Ok(session) => session.run(),
         Err(refusal) => {
-            if let Some(result) = &refusal.result {
+            if let Some(result) = refusal.result.as_ref().filter(|_| !quiet) {
                 protocol::Out::new(&refusal.session_id).emit(result.clone());
             }
             refuse(&refusal.stderr)

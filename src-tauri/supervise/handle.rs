@@ -142,7 +142,7 @@ impl Handle {
     pub fn explain(&self, session: SessionId) -> Result<Explanation, IpcError> {
         match self.command(Command::Explain { session })? {
             Reply::Explained(explanation) => Ok(explanation),
-            Reply::Done | Reply::Created(_) | Reply::Accepted(_) => {
+            Reply::Done | Reply::Created(_) | Reply::Accepted(_) | Reply::Told(_) => {
                 Err(error(IpcCode::Internal, "The app gave another answer than was asked for."))
             }
         }

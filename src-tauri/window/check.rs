@@ -63,6 +63,7 @@ pub(super) fn command(command: &Command) -> Result<(), IpcError> {
         | Command::Rename { .. }
         | Command::MarkRead { .. }
         | Command::SetSetting { .. }
+        | Command::Agent { .. }
         | Command::Explain { .. }
         | Command::Quit => Ok(()),
     }

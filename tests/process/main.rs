@@ -4,6 +4,7 @@
 //! depends on how long something took.
 
 mod death;
+mod fake_cli;
 mod launch;
 mod login;
 mod output;

@@ -5,7 +5,7 @@ use crate::bridge::{self, Answer};
 use crate::model::{Store, Toast};
 use leptos::prelude::*;
 use leptos::task::spawn_local;
-use omniscio_core::attention::Pill;
+use omniscio_core::attention::{Pill, Tone};
 use omniscio_core::id::SessionId;
 use omniscio_core::ipc::Reply;
 use omniscio_core::supervisor::Command;
@@ -39,6 +39,22 @@ pub fn give(store: Store, command: Command) {
     give_then(store, command, |_| {});
 }
 
+/// Gives a command that takes its time, and holds `busy` meanwhile: a second one is not given.
+pub fn give_once(store: Store, busy: RwSignal<bool>, command: Command) {
+    if busy.get_untracked() {
+        return;
+    }
+    busy.set(true);
+    spawn_local(async move {
+        let answer = bridge::command(command).await;
+        // the panel may be another one by now
+        drop(busy.try_set(false));
+        if let Err(error) = answer {
+            store.failed(error.message);
+        }
+    });
+}
+
 /// Gives a command and goes on with its reply; a failure is told to the person.
 pub fn give_then(store: Store, command: Command, then: impl FnOnce(Reply) + 'static) {
     spawn_local(async move {
@@ -54,6 +70,19 @@ pub fn give_then(store: Store, command: Command, then: impl FnOnce(Reply) + 'sta
 pub fn stop(store: Store, session: SessionId) {
     if store.entry(session).is_some_and(|entry| entry.attention.get_untracked().turn_open) {
         give(store, Command::Stop { session });
+    }
+}
+
+/// Whether the session failed, so that starting over in another model is offered (OD-64).
+pub fn may_switch(store: Store, session: SessionId) -> bool {
+    // rule: RT-17
+    store.attention(session).is_some_and(|seen| seen.tone == Tone::Red)
+}
+
+/// Asks which other model to start over in, where that is offered. The click and `M` both come here.
+pub fn ask_model(store: Store, session: SessionId) {
+    if untrack(|| may_switch(store, session)) {
+        store.switching.set(Some(session));
     }
 }
 

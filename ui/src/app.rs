@@ -1,6 +1,6 @@
 //! The frame: the list, the divider, the open session; or Settings, or the first-run page.
 
-use crate::dialogs::NewSessionDialog;
+use crate::dialogs::{NewSessionDialog, SwitchModelDialog};
 use crate::first_run::FirstRun;
 use crate::icons::{Icon, Symbol};
 use crate::inbox::{Inbox, Sidebar};
@@ -49,6 +49,7 @@ pub fn App() -> impl IntoView {
             }
         }}
         <NewSessionDialog />
+        <SwitchModelDialog />
         <Toasts />
         <Announcer />
     }

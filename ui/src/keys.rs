@@ -49,6 +49,8 @@ pub struct Place {
 pub enum Act {
     /// The pill that shows, else nothing.
     Pill,
+    /// Start over in another model, where that is offered.
+    SwitchModel,
     /// The next session that needs the person.
     NextWaiting,
     /// The previous one.
@@ -123,6 +125,7 @@ pub fn meaning(press: Press<'_>, place: Place) -> Option<Act> {
         ("arrowleft", false) if place.in_list => Some(Act::Fold(true)),
         ("arrowright", false) if place.in_list => Some(Act::Fold(false)),
         ("c", false) if place.panel => Some(Act::Pill),
+        ("m", false) if place.panel => Some(Act::SwitchModel),
         ("e", false) if place.panel => Some(Act::Archive),
         ("u", false) if place.panel => Some(Act::Unread),
         ("s", false) if place.panel => Some(Act::Stop),
@@ -171,6 +174,7 @@ fn perform(
     let open = store.open.get_untracked();
     match (act, open) {
         (Act::Pill, Some(session)) => actions::press_pill(store, session),
+        (Act::SwitchModel, Some(session)) => actions::ask_model(store, session),
         (Act::Archive, Some(session)) => inbox.archive(session),
         (Act::Unread, Some(session)) => {
             actions::give(store, Command::MarkRead { session, read: false });
@@ -181,7 +185,10 @@ fn perform(
         }
         (Act::Stop, Some(session)) => arm_stop(store, session, stop_armed),
         (Act::Enter, Some(_)) => dom::focus(COMPOSER_ID),
-        (Act::Pill | Act::Archive | Act::Unread | Act::Stop | Act::Enter, None) => {}
+        (
+            Act::Pill | Act::SwitchModel | Act::Archive | Act::Unread | Act::Stop | Act::Enter,
+            None,
+        ) => {}
         (Act::NextWaiting, _) => inbox.next_waiting(false),
         (Act::PreviousWaiting, _) => inbox.next_waiting(true),
         (Act::Step(by), _) => inbox.step(by),

@@ -93,6 +93,8 @@ pub struct Store {
     pub page: RwSignal<Page>,
     /// The new-session dialog is open.
     pub new_session: RwSignal<bool>,
+    /// The session whose other model is being chosen.
+    pub switching: RwSignal<Option<SessionId>>,
     /// The store cannot write: why, and what to do.
     pub trouble: RwSignal<Option<String>>,
     /// How busy the machine is, in per cent.
@@ -142,6 +144,7 @@ impl Store {
             open: RwSignal::new(None),
             page: RwSignal::new(Page::Sessions),
             new_session: RwSignal::new(false),
+            switching: RwSignal::new(None),
             trouble: RwSignal::new(None),
             load: RwSignal::new(None),
             sent: RwSignal::new(None),

@@ -5,5 +5,6 @@ pub mod attempts;
 pub mod crash;
 pub mod guards;
 pub mod handover;
+pub mod orphan;
 pub mod rearm_ladder;
 pub mod replay_plan;

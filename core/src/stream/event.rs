@@ -261,6 +261,19 @@ pub enum ControlAsk {
         /// The agent's reason, if it gave one.
         description: Option<String>,
     },
+    /// `can_use_tool` for a tool that the CLI got from this app: by its name and by its source,
+    /// so that no server of the user's own, whatever it is called, passes for it.
+    UseOwnTool {
+        /// Its input.
+        input: Value,
+    },
+    /// `mcp_message`: a JSON-RPC message to a server of ours.
+    Mcp {
+        /// The server's name.
+        server: String,
+        /// The message.
+        message: Value,
+    },
     /// A kind we do not know: answered with an error, never left open.
     Unknown {
         /// Its subtype.

@@ -6,6 +6,7 @@ use super::{
     TaskEvent, TaskPhase, TurnResult, conversation,
 };
 use crate::id::Uuid;
+use crate::supervisor::mcp;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -190,7 +191,15 @@ fn tool_progress(line: Line) -> StreamEvent {
 /// What cannot be read is still a request: it is refused, never left open.
 fn control_ask(request: Request) -> ControlAsk {
     let subtype = request.subtype.text();
+    if subtype == "mcp_message" {
+        let (server, message) = (request.server_name.text(), request.message);
+        return ControlAsk::Mcp { server, message };
+    }
+    let ours = request.mcp_server.0.is_some_and(|server| server.is_ours());
     match request.tool_name.0 {
+        Some(tool) if subtype == "can_use_tool" && ours && mcp::is_own_tool(&tool) => {
+            ControlAsk::UseOwnTool { input: request.input }
+        }
         Some(tool) if subtype == "can_use_tool" => ControlAsk::CanUseTool {
             tool,
             tool_use: request.tool_use_id.text(),

@@ -2,7 +2,7 @@
 //! line would kill the child (A-10), so nothing else writes any.
 
 use crate::id::Uuid;
-use crate::supervisor::Control;
+use crate::supervisor::{Control, mcp};
 use alloc::string::{String, ToString};
 use serde_json::{Value, json};
 
@@ -19,7 +19,12 @@ pub fn user_line(uuid: Uuid, text: &str) -> String {
 pub fn control_line(control: &Control) -> String {
     // rule: A-10
     line(match control {
-        Control::Initialize { request } => ask(request, "initialize"),
+        // rule: A-22
+        Control::Initialize { request } => json!({
+            "type": "control_request",
+            "request_id": request,
+            "request": { "subtype": "initialize", "sdkMcpServers": [mcp::SERVER] },
+        }),
         Control::Interrupt { request } => ask(request, "interrupt"),
         Control::Answer { request, response } => json!({
             "type": "control_response",
@@ -52,7 +57,7 @@ mod tests {
         serde_json::from_str(object).expect("valid JSON")
     }
 
-    // proves: A-10
+    // proves: A-10, A-22
     #[test]
     fn every_line_is_one_json_object() {
         let text = "a\nb\r\n\u{2028}\"\\ {\u{0}} ünï";
@@ -63,7 +68,8 @@ mod tests {
         for (control, expected) in [
             (
                 Control::Initialize { request: "r1".into() },
-                json!({"type":"control_request","request_id":"r1","request":{"subtype":"initialize"}}),
+                json!({"type":"control_request","request_id":"r1",
+                    "request":{"subtype":"initialize","sdkMcpServers":["omniscio"]}}),
             ),
             (
                 Control::Interrupt { request: "r2".into() },

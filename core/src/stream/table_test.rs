@@ -242,6 +242,17 @@ fn lines_mean_exactly_this() {
             },
         ),
         (
+            json!({"type":"control_request","request_id":"r","request":{"subtype":"mcp_message",
+                "server_name":"omniscio","message":{"jsonrpc":"2.0","id":1,"method":"tools/list"}}}),
+            StreamEvent::ControlRequest {
+                request: "r".into(),
+                body: ControlAsk::Mcp {
+                    server: "omniscio".into(),
+                    message: json!({"jsonrpc":"2.0","id":1,"method":"tools/list"}),
+                },
+            },
+        ),
+        (
             json!({"type":"control_response","response":{"subtype":"error","request_id":"r",
                 "error":"no","error_code":"x"}}),
             StreamEvent::ControlResponse { request: "r".into(), answer: Err("no".into()) },
@@ -273,6 +284,37 @@ fn lines_mean_exactly_this() {
         ),
     ] {
         assert_eq!(decode(&line.to_string()), [expected], "{line}");
+    }
+}
+
+// proves: A-22
+#[test]
+fn a_tool_is_the_apps_own_by_its_name_and_by_where_it_came_from() {
+    let ask = |tool: &str, server: Value| {
+        let line = json!({"type":"control_request","request_id":"r","request":{
+            "subtype":"can_use_tool","tool_name":tool,"tool_use_id":"t","input":{"name":"g"},
+            "mcp_server":server}});
+        match decode(&line.to_string()).pop() {
+            Some(StreamEvent::ControlRequest { body, .. }) => body,
+            other => panic!("{other:?}"),
+        }
+    };
+    let sdk = || json!({"name":"omniscio","source":"sdk"});
+    for tool in ["spawn_worker", "list_workers", "open_gate", "close_gate"] {
+        let ours = ask(&alloc::format!("mcp__omniscio__{tool}"), sdk());
+        assert_eq!(ours, ControlAsk::UseOwnTool { input: json!({"name":"g"}) }, "{tool}");
+    }
+    for (tool, server) in [
+        ("mcp__omniscio__format_disk", sdk()),
+        ("mcp__omniscio__", sdk()),
+        ("open_gate", sdk()),
+        ("mcp__other__open_gate", sdk()),
+        ("mcp__omniscio__open_gate", json!({"name":"omniscio","source":"project"})),
+        ("mcp__omniscio__open_gate", json!({"name":"other","source":"sdk"})),
+        ("mcp__omniscio__open_gate", Value::Null),
+    ] {
+        let asked = ask(tool, server);
+        assert!(matches!(asked, ControlAsk::CanUseTool { .. }), "{asked:?}");
     }
 }
 

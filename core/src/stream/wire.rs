@@ -11,6 +11,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::id::Uuid;
+use crate::supervisor::mcp;
 
 /// A field that may be anything; `None` unless it is a `T`.
 #[derive(Debug)]
@@ -319,6 +320,27 @@ pub(super) struct Request {
     pub(super) input: Value,
     pub(super) permission_suggestions: Soft<Vec<Value>>,
     pub(super) description: Soft<String>,
+    /// Which server the tool of a `can_use_tool` belongs to.
+    pub(super) mcp_server: Soft<McpServer>,
+    pub(super) server_name: Soft<String>,
+    /// The JSON-RPC message of an `mcp_message`.
+    pub(super) message: Value,
+}
+
+/// `mcp_server` of a `can_use_tool`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct McpServer {
+    pub(super) name: Soft<String>,
+    pub(super) source: Soft<String>,
+}
+
+impl McpServer {
+    /// Whether it is the app's own, served over this very stream, and not one of a configuration.
+    pub(super) fn is_ours(&self) -> bool {
+        let (name, source) = (self.name.0.as_deref(), self.source.0.as_deref());
+        (name, source) == (Some(mcp::SERVER), Some("sdk"))
+    }
 }
 
 /// `response` of a `control_response`.

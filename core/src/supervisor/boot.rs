@@ -46,6 +46,7 @@ impl State {
         self.pulse_at = cx.now.mono.plus(self.limits.pulse_ms);
         let ids: Vec<SessionId> = self.sessions.keys().copied().collect();
         for id in ids {
+            self.close_gates(cx, id, Actor::CrashRecovery);
             self.recover(cx, id);
             self.rung_after_boot(id);
             cx.touched.insert(id);
@@ -64,7 +65,7 @@ impl State {
         let Some(session) = self.sessions.get(&id) else {
             return;
         };
-        let queued = !session.live.queue.is_empty();
+        let queued = !session.live.queue.is_empty() || session.row.launch_request.is_some();
         let verdict = crash::decide(&session.row, queued, &self.limits, cx.now);
         match verdict {
             CrashVerdict::LeaveAlone => {

@@ -41,6 +41,12 @@ impl State {
                 });
                 self.offer(cx, id, card);
             }
+            ControlAsk::UseOwnTool { input } => {
+                // rule: A-22
+                let response = json!({"behavior": "allow", "updatedInput": input});
+                self.control(cx, id, Control::Answer { request, response });
+            }
+            ControlAsk::Mcp { server, message } => self.mcp(cx, id, request, &server, &message),
             ControlAsk::Unknown { subtype } => {
                 let error = format!("unsupported_request: {subtype}");
                 self.control(cx, id, Control::Refuse { request, error });
@@ -48,7 +54,7 @@ impl State {
         }
     }
 
-    fn control(&mut self, cx: &mut Cx, id: SessionId, control: Control) {
+    pub(super) fn control(&mut self, cx: &mut Cx, id: SessionId, control: Control) {
         let Some(session) = self.session(id) else {
             return;
         };

@@ -7,6 +7,33 @@ use crate::settings::SettingChange;
 use alloc::string::String;
 use serde::{Deserialize, Serialize};
 
+/// What a session's agent can want of the app: the same over the session's own stream and over
+/// `omniscio ctl`. Hostile input until the reducer has looked at it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "tool", rename_all = "snake_case", deny_unknown_fields)]
+pub enum AgentTool {
+    /// A new session that does one task and reports.
+    SpawnWorker {
+        /// What it is to do: its first message.
+        task: String,
+        /// What the list calls it; the task's first line if there is none.
+        #[serde(default)]
+        title: Option<String>,
+    },
+    /// The session's workers and what became of them.
+    ListWorkers,
+    /// A check runs: nothing restarts the session by itself before it is closed (OD-32).
+    OpenGate {
+        /// What the agent calls it.
+        name: String,
+    },
+    /// The check is over.
+    CloseGate {
+        /// What it was called.
+        name: String,
+    },
+}
+
 /// What a person can want.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case")]
@@ -121,6 +148,13 @@ pub enum Command {
     SetSetting {
         /// The change.
         change: SettingChange,
+    },
+    /// One of the app's own tools, called by the session's agent from outside of its stream.
+    Agent {
+        /// The session that calls.
+        session: SessionId,
+        /// The call.
+        tool: AgentTool,
     },
     /// Why is this row as it is?
     Explain {

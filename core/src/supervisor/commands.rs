@@ -104,6 +104,7 @@ impl State {
                 self.recount(cx);
                 Ok(Reply::Done)
             }
+            Command::Agent { session, tool } => self.agent_tool(cx, session, tool).map(Reply::Told),
             Command::Explain { session } => {
                 self.explain(session, cx.now).map(Reply::Explained).ok_or_else(not_found)
             }

@@ -101,7 +101,10 @@ impl State {
         if let Some(session) = self.session(id) {
             session.live.rung_at = None;
         }
-        self.rung(cx, id, None);
+        // rule: RA-12
+        if !self.retire_pre_init_orphan(cx, id) {
+            self.rung(cx, id, None);
+        }
     }
 
     pub(super) fn rung_answered(&mut self, cx: &mut Cx, id: SessionId, answer: &Answer) {

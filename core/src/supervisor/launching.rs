@@ -254,6 +254,7 @@ impl State {
         }
         session.live.child = Child::None;
         self.change(cx, id, Actor::Launch, "child gone", |row| row.child = None);
+        self.close_gates(cx, id, Actor::Launch);
         cx.touched.insert(id);
         self.after_stop(cx, id);
     }

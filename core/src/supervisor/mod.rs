@@ -15,6 +15,7 @@ mod held;
 mod ladder;
 mod launching;
 mod live;
+pub(crate) mod mcp;
 mod question;
 mod replaying;
 mod scan;
@@ -23,6 +24,7 @@ mod stream;
 mod surface;
 mod timers;
 mod turn_end;
+mod workers;
 
 #[cfg(test)]
 mod tests;

@@ -59,7 +59,12 @@ impl State {
         while self.scan.next_at <= cx.now.mono {
             self.scan.next_at = self.scan.next_at.plus(interval);
         }
-        if !self.policy.aborted_response_recovery() || self.quitting {
+        if self.quitting {
+            return;
+        }
+        // before anything is asked about them: the worker that never came to life needs no folder
+        self.retire_orphans(cx);
+        if !self.policy.aborted_response_recovery() {
             return;
         }
         if self.scan.open.is_some_and(|ask| self.asks.contains_key(&ask)) {

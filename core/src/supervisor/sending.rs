@@ -104,6 +104,9 @@ impl State {
 
     /// Writes the first message of the queue to a child that takes messages.
     pub(super) fn write_queued(&mut self, cx: &mut Cx, id: SessionId, handover: Option<String>) {
+        if self.write_task(cx, id) {
+            return;
+        }
         self.keep_before_local(id);
         self.keep_queue(cx, id);
         let Some(session) = self.session(id) else {
@@ -155,7 +158,7 @@ impl State {
         self.write_line(cx, id, line);
     }
 
-    fn write_line(&mut self, cx: &mut Cx, id: SessionId, line: UserLine) {
+    pub(super) fn write_line(&mut self, cx: &mut Cx, id: SessionId, line: UserLine) {
         let Some(session) = self.session(id) else {
             return;
         };

@@ -172,6 +172,7 @@ impl State {
                 row.cli_session_id = init.session_id;
             });
         }
+        self.task_begun(cx, id);
     }
 
     fn assistant(&mut self, cx: &mut Cx, id: SessionId, line: &AssistantLine) {

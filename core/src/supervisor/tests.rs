@@ -1,5 +1,6 @@
 //! Scenarios of the reducer: one small shell that answers its questions, whole rows compared.
 
+mod cases;
 mod found;
 mod ladder;
 mod load;

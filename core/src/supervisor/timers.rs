@@ -36,7 +36,7 @@ impl State {
                 earliest = Some((at, why));
             }
         };
-        if self.policy.aborted_response_recovery() && !self.quitting {
+        if !self.quitting {
             offer(Some(self.scan.next_at).filter(|at| *at < Mono(u64::MAX)), "scan");
         }
         offer(self.scan.valve_at, "escape valve");

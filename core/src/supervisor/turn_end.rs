@@ -298,6 +298,7 @@ impl State {
         });
         let kind = BlockKind::Foot { millis: result.duration_ms, cost_microdollars: spent };
         self.add_block(cx, id, kind);
+        self.report(cx, id, delivered, &frozen.turn.final_text);
     }
 
     /// Where the row goes after a turn that nobody asked for: a stamp that stood before it comes back,

@@ -1,6 +1,7 @@
-//! What the stand-in does to processes: itself and the `sleep` of its Bash tool. It never signals a process
+//! What the stand-in does to processes: itself, the `sleep` of its Bash tool, a daemon. It never signals a process
 //! that it did not start, apart from itself.
 
+use crate::limits;
 use std::process::{Child, Command, Stdio};
 
 /// Whether a process with this id runs. A zombie does not.
@@ -33,6 +34,13 @@ pub(crate) fn spawn_sleep(seconds: u64, session_id: &str) -> std::io::Result<Chi
     started.or_else(|_| prepared("sleep", &[&seconds], session_id).spawn())
 }
 
+/// Starts `sleep SECONDS` as a daemon that a tool leaves behind: forked twice, in a session of its own, deaf
+/// to SIGTERM. Nobody waits for it.
+pub(crate) fn spawn_daemon(seconds: u64, session_id: &str) -> std::io::Result<()> {
+    let twice = format!("setsid sh -c \"trap '' TERM HUP; exec sleep {seconds}\" &");
+    prepared("sh", &["-c", &twice], session_id).status().map(drop)
+}
+
 fn prepared(program: &str, args: &[&str], session_id: &str) -> Command {
     let mut command = Command::new(program);
     command.args(args).env("CLAUDECODE", "1").env("CLAUDE_CODE_SESSION_ID", session_id);
@@ -56,6 +64,15 @@ pub(crate) fn parent() -> u32 {
 #[cfg(not(unix))]
 pub(crate) fn parent() -> u32 {
     0
+}
+
+/// Reads and writes nothing for as long as the parent lives: when it dies, nobody is left who could end
+/// this process.
+pub(crate) fn wait_for_parents_death() {
+    let first = parent();
+    while parent() == first {
+        std::thread::sleep(limits::PARENT_POLL);
+    }
 }
 
 /// Closes stdout and stays: the process becomes one that only waits for the end of stdin.

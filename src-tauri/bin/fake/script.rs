@@ -12,6 +12,7 @@
 //! | `ask-question {json}` | AskUserQuestion with that input, `{}` for a ready-made question |
 //! | `plan [TEXT]` | ExitPlanMode |
 //! | `bash SECONDS [ask]` | a real `sleep` in a session of its own, as the CLI's Bash |
+//! | `daemon SECONDS` | a `sleep` that left the group by a double fork and ignores SIGTERM |
 //! | `retry N MS` | N times `api_retry`, each followed by that wait |
 //! | `usage N` | from here on the context holds N tokens |
 //! | `stderr TEXT`, `garbage`, `long N`, `split` | noise: a stderr line; non-JSON output; a line of N bytes; the next non-ASCII line cut inside a character |
@@ -27,6 +28,7 @@
 //! | `empty` | thinking only, result "" |
 //! | `no-result` | the turn ends without a result; the process stays |
 //! | `fail-first K [STEP]` | the first K attempts at this message do STEP (default `kill`), later ones go on |
+//! | `forget [quiet]` | at a start only: the conversation to resume is deleted first; `quiet` says so on stderr alone |
 
 use serde_json::Value;
 
@@ -42,6 +44,7 @@ pub(crate) enum Step {
     Question(Value),
     Plan(String),
     Bash { seconds: u64, ask: bool },
+    Daemon(u64),
     Retry { times: u64, wait_ms: u64 },
     Usage(u64),
     Stderr(String),
@@ -61,6 +64,7 @@ pub(crate) enum Step {
     Empty,
     NoResult,
     FailFirst { times: u32, then: Box<Step> },
+    Forget { quiet: bool },
 }
 
 /// What opens a directive inside a message.
@@ -148,6 +152,7 @@ fn step(text: &str) -> Result<Step, String> {
         "ask-question" => Step::Question(json_and_ask(rest).map_err(|why| bad(&why))?.0),
         "plan" => Step::Plan(rest.replace("\\n", "\n")),
         "bash" => Step::Bash { seconds: number(first)?, ask: second.trim() == "ask" },
+        "daemon" => Step::Daemon(number(rest)?),
         "retry" => Step::Retry { times: number(first)?, wait_ms: number(second.trim())? },
         "usage" => Step::Usage(number(rest)?),
         "stderr" => Step::Stderr(rest.to_owned()),
@@ -168,6 +173,7 @@ fn step(text: &str) -> Result<Step, String> {
         "limit" => Step::Limit(number(rest)?),
         "empty" => Step::Empty,
         "no-result" => Step::NoResult,
+        "forget" => Step::Forget { quiet: rest == "quiet" },
         "fail-first" => {
             let times = u32::try_from(number(first)?).map_err(|_| bad("too large a number"))?;
             let then = if second.trim().is_empty() { Step::Kill } else { step(second.trim())? };

@@ -276,7 +276,7 @@ fn load_history(transcript: &mut Transcript, args: &Args, config: &Path) -> Resu
 }
 
 /// `CLAUDE_CONFIG_DIR`; without it a folder of the stand-in's own, never that of a real CLI.
-fn config_folder() -> PathBuf {
+pub(crate) fn config_folder() -> PathBuf {
     let named =
         std::env::var_os("CLAUDE_CONFIG_DIR").filter(|path| !path.is_empty()).map(PathBuf::from);
     let home =

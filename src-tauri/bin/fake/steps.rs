@@ -30,6 +30,11 @@ impl Turn<'_> {
             Step::Question(input) => self.question(input)?,
             Step::Plan(text) => self.exit_plan(text)?,
             Step::Bash { seconds, ask } => self.bash(*seconds, *ask)?,
+            Step::Daemon(seconds) => {
+                if let Err(error) = process::spawn_daemon(*seconds, &self.session.id) {
+                    eprintln!("omniscio-fake-claude: cannot start a daemon: {error}");
+                }
+            }
             Step::Retry { times, wait_ms } => self.retry(*times, *wait_ms)?,
             Step::Usage(tokens) => self.session.context = *tokens,
             Step::Stderr(text) => eprintln!("{text}"),
@@ -64,22 +69,21 @@ impl Turn<'_> {
                 self.close_message("end_turn");
                 return Ok(Flow::Silent);
             }
-            // both took effect before the turn began; an active `fail-first` was replaced by its step
-            Step::IgnoreTerm | Step::Lost | Step::FailFirst { .. } => {}
+            // these took effect before the turn began; an active `fail-first` was replaced by its step
+            Step::IgnoreTerm | Step::Lost | Step::Forget { .. } | Step::FailFirst { .. } => {}
         }
         Ok(Flow::Next)
     }
 
     /// Nothing more is written. `served`: control requests are still answered, and an interrupt ends it.
     fn fall_silent(&mut self, served: bool) -> Result<(), Cut> {
+        if !served {
+            process::wait_for_parents_death();
+        }
         let parent = process::parent();
         // when the parent dies, nobody is left who could end a silent stand-in
         while process::parent() == parent {
-            if served {
-                self.session.pause(limits::PARENT_POLL)?;
-            } else {
-                std::thread::sleep(limits::PARENT_POLL);
-            }
+            self.session.pause(limits::PARENT_POLL)?;
         }
         self.session.leave(1)
     }

@@ -58,6 +58,7 @@ fn about(command: &Command) -> Option<SessionId> {
         | Command::Delete { session }
         | Command::Rename { session, .. }
         | Command::MarkRead { session, .. }
+        | Command::Agent { session, .. }
         | Command::Explain { session } => Some(*session),
         Command::Create { .. } | Command::SetSetting { .. } | Command::Quit => None,
     }
@@ -115,7 +116,7 @@ fn belongs(
 ) -> bool {
     match reply {
         Ok(Reply::Created(made)) => *made == session,
-        Ok(Reply::Done | Reply::Accepted(_) | Reply::Explained(_)) => {
+        Ok(Reply::Done | Reply::Accepted(_) | Reply::Explained(_) | Reply::Told(_)) => {
             // the reply to a command that came before: nobody can tell what of it was done
             asked.is_none_or(|asked| asked.reply != to || asked.session == Some(session))
         }

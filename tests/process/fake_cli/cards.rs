@@ -12,16 +12,10 @@ fn permission_is_asked_and_both_answers_are_heard() {
     let asked = peer.question();
     assert_eq!(asked["request"]["subtype"], "can_use_tool");
     assert_eq!(
-        (
-            &asked["request"]["tool_name"],
-            &asked["request"]["description"]
-        ),
+        (&asked["request"]["tool_name"], &asked["request"]["description"]),
         (&json!("Write"), &json!("a.txt"))
     );
-    peer.reply(
-        &asked,
-        json!({"behavior": "allow", "updatedInput": asked["request"]["input"]}),
-    );
+    peer.reply(&asked, json!({"behavior": "allow", "updatedInput": asked["request"]["input"]}));
     let result = peer.result();
     assert_eq!(
         (&result["result"], &result["permission_denials"]),
@@ -30,20 +24,14 @@ fn permission_is_asked_and_both_answers_are_heard() {
 
     peer.say(THIRD, text);
     let asked = peer.question();
-    peer.reply(
-        &asked,
-        json!({"behavior": "deny", "message": "operator said no"}),
-    );
+    peer.reply(&asked, json!({"behavior": "deny", "message": "operator said no"}));
     let lines = peer.until(|line| line["type"] == "result");
     let refused = &of(&lines, "user")[0]["message"]["content"][0];
     assert_eq!(
         (&refused["is_error"], &refused["content"]),
         (&json!(true), &json!("operator said no"))
     );
-    assert_eq!(
-        of(&lines, "result")[0]["permission_denials"][0]["tool_name"],
-        "Write"
-    );
+    assert_eq!(of(&lines, "result")[0]["permission_denials"][0]["tool_name"], "Write");
 
     peer.say(FIRST, text);
     let asked = peer.question();
@@ -59,16 +47,10 @@ fn permission_is_asked_and_both_answers_are_heard() {
         "result error_during_execution",
     ];
     let order: Vec<String> = order.map(str::to_owned).to_vec();
-    let seen: Vec<String> = kinds(&lines)
-        .into_iter()
-        .filter(|kind| order.contains(kind))
-        .collect();
+    let seen: Vec<String> = kinds(&lines).into_iter().filter(|kind| order.contains(kind)).collect();
     assert_eq!(seen, order);
     assert_eq!(
-        (
-            &lines[0]["request_id"],
-            &lines.last().unwrap()["terminal_reason"]
-        ),
+        (&lines[0]["request_id"], &lines.last().unwrap()["terminal_reason"]),
         (&asked["request_id"], &json!("aborted_tools"))
     );
 }
@@ -80,19 +62,14 @@ fn questions_and_plans_are_cards_of_their_own() {
     peer.say(SECOND, "[[fake: ask-question {}; say you like {answer}]]");
     let asked = peer.question();
     assert_eq!(asked["request"]["requires_user_interaction"], true);
-    let question = asked["request"]["input"]["questions"][0]["question"]
-        .as_str()
-        .unwrap();
+    let question = asked["request"]["input"]["questions"][0]["question"].as_str().unwrap();
     let questions = asked["request"]["input"]["questions"].clone();
     peer.reply(&asked, json!({"behavior": "allow", "updatedInput": {"questions": questions, "answers": {(question): "Blue"}}}));
     assert_eq!(peer.result()["result"], "you like Blue");
     peer.say(THIRD, "[[fake: plan 1. do this; say {answer}]]");
     let asked = peer.question();
     assert_eq!(
-        (
-            &asked["request"]["tool_name"],
-            &asked["request"]["input"]["plan"]
-        ),
+        (&asked["request"]["tool_name"], &asked["request"]["input"]["plan"]),
         (&json!("ExitPlanMode"), &json!("1. do this"))
     );
     peer.reply(&asked, json!({"behavior": "allow"}));

@@ -22,36 +22,18 @@ fn turns_that_fail_do_it_as_recorded() {
     let mut number = 0;
     let mut ask = |peer: &mut Peer, steps: &str| {
         number += 1;
-        peer.say(
-            &format!("00000000-0000-4000-8000-{number:012}"),
-            &format!("[[fake: {steps}]]"),
-        );
+        peer.say(&format!("00000000-0000-4000-8000-{number:012}"), &format!("[[fake: {steps}]]"));
     };
     ask(&mut peer, "drop");
     let lines = peer.until(|line| line["type"] == "result");
     assert_eq!(
         facts(lines.last().unwrap()),
-        (
-            json!(true),
-            json!("api_error"),
-            json!(null),
-            json!("connection_failed")
-        )
+        (json!(true), json!("api_error"), json!(null), json!("connection_failed"))
     );
-    assert!(
-        lines
-            .iter()
-            .any(|line| line["abandoned_blocks"]["from_block_index"] == 0)
-    );
-    assert_eq!(
-        of(&lines, "assistant")[0]["message"]["model"],
-        "<synthetic>"
-    );
+    assert!(lines.iter().any(|line| line["abandoned_blocks"]["from_block_index"] == 0));
+    assert_eq!(of(&lines, "assistant")[0]["message"]["model"], "<synthetic>");
     ask(&mut peer, "api-error 529 server_error Overloaded");
-    assert_eq!(
-        facts(&peer.result()),
-        (json!(true), json!("api_error"), json!(529), json!(null))
-    );
+    assert_eq!(facts(&peer.result()), (json!(true), json!("api_error"), json!(529), json!(null)));
     ask(&mut peer, "limit 3600");
     let lines = peer.until(|line| line["type"] == "result");
     assert!(
@@ -68,21 +50,11 @@ fn turns_that_fail_do_it_as_recorded() {
     );
     ask(&mut peer, "say all of it; no-result");
     peer.until(|line| line["event"]["type"] == "message_stop");
-    ask(
-        &mut peer,
-        "fail-first 1 api-error 500 server_error; say works",
-    );
+    ask(&mut peer, "fail-first 1 api-error 500 server_error; say works");
     assert_eq!(peer.result()["is_error"], true);
-    ask(
-        &mut peer,
-        "fail-first 1 api-error 500 server_error; say works",
-    );
+    ask(&mut peer, "fail-first 1 api-error 500 server_error; say works");
     assert_eq!(peer.result()["result"], "works");
-    peer.stdin
-        .as_mut()
-        .unwrap()
-        .write_all(b"{no json\n")
-        .unwrap();
+    peer.stdin.as_mut().unwrap().write_all(b"{no json\n").unwrap();
     assert_eq!(peer.exit().code(), Some(1));
 }
 
@@ -96,10 +68,7 @@ fn noise_reaches_the_reader_and_the_turn_survives_it() {
     );
     assert_eq!(text_of(&lines), ["äh"]);
     assert!(lines.iter().filter(|line| line["chatter"] == true).count() >= 2);
-    let long = lines
-        .iter()
-        .find(|line| line["subtype"] == "informational")
-        .unwrap();
+    let long = lines.iter().find(|line| line["subtype"] == "informational").unwrap();
     assert_eq!(
         long.to_string().len() - long["content"].as_str().unwrap().len(),
         r#"{"content":"","subtype":"informational","type":"system"}"#.len()
@@ -128,12 +97,7 @@ fn sigterm_can_be_ignored_and_a_tool_outlives_a_kill() {
     peer.until(|line| line["message"]["content"][0]["name"] == "Bash");
     let tool = wait_for_tool(FIRST, pid);
     let stat = fs::read_to_string(format!("/proc/{tool}/stat")).unwrap();
-    let fields: Vec<&str> = stat
-        .rsplit(')')
-        .next()
-        .unwrap()
-        .split_whitespace()
-        .collect();
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
     assert_eq!(
         (fields[2], fields[3]),
         (&*tool.to_string(), &*tool.to_string()),
@@ -154,10 +118,7 @@ fn sigterm_can_be_ignored_and_a_tool_outlives_a_kill() {
 #[cfg(target_os = "linux")]
 fn wait_for_tool(session: &str, cli: u32) -> u32 {
     let start = Instant::now();
-    let marks = [
-        format!("CLAUDE_CODE_SESSION_ID={session}"),
-        format!("CLAUDE_PID={cli}"),
-    ];
+    let marks = [format!("CLAUDE_CODE_SESSION_ID={session}"), format!("CLAUDE_PID={cli}")];
     loop {
         let ids = fs::read_dir("/proc").unwrap().flatten();
         let mut ids = ids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
@@ -166,10 +127,7 @@ fn wait_for_tool(session: &str, cli: u32) -> u32 {
             let environment = String::from_utf8_lossy(&environment).into_owned();
             let is_sleep =
                 fs::read_to_string(format!("/proc/{id}/comm")).is_ok_and(|name| name == "sleep\n");
-            is_sleep
-                && marks
-                    .iter()
-                    .all(|mark| environment.split('\0').any(|entry| entry == mark))
+            is_sleep && marks.iter().all(|mark| environment.split('\0').any(|entry| entry == mark))
         };
         if let Some(id) = ids.find(marked) {
             return id;

@@ -40,10 +40,7 @@ impl Home {
         command.env("CLAUDE_CONFIG_DIR", self.config());
         command.env("CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS", "1");
         command.env("OMNISCIO_FAKE_PACE_MS", "1");
-        command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
 
@@ -62,13 +59,9 @@ impl Home {
     pub(super) fn transcript(&self, session: &str) -> Vec<Value> {
         let files = fs::read_dir(self.config().join("projects")).unwrap();
         let name = format!("{session}.jsonl");
-        let file = files
-            .map(|entry| entry.unwrap().path().join(&name))
-            .find(|file| file.exists());
+        let file = files.map(|entry| entry.unwrap().path().join(&name)).find(|file| file.exists());
         let text = fs::read_to_string(file.expect("the session has a transcript")).unwrap();
-        text.lines()
-            .map(|line| serde_json::from_str(line).unwrap())
-            .collect()
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 }
 
@@ -85,10 +78,7 @@ impl Peer {
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         std::thread::spawn(move || {
             let mut line = Vec::new();
-            while stdout
-                .read_until(b'\n', &mut line)
-                .is_ok_and(|length| length > 0)
-            {
+            while stdout.read_until(b'\n', &mut line).is_ok_and(|length| length > 0) {
                 let event =
                     serde_json::from_slice(&line).unwrap_or_else(|_| json!({"chatter": true}));
                 if send.send(event).is_err() {
@@ -97,11 +87,7 @@ impl Peer {
                 line.clear();
             }
         });
-        Self {
-            stdin: child.stdin.take(),
-            child,
-            lines,
-        }
+        Self { stdin: child.stdin.take(), child, lines }
     }
 
     pub(super) fn send(&mut self, line: &Value) {
@@ -116,10 +102,7 @@ impl Peer {
 
     pub(super) fn control(&mut self, request: Value) -> Value {
         self.send(&json!({"type": "control_request", "request_id": "r", "request": request}));
-        self.until(|line| line["type"] == "control_response")
-            .pop()
-            .unwrap()["response"]
-            .clone()
+        self.until(|line| line["type"] == "control_response").pop().unwrap()["response"].clone()
     }
 
     pub(super) fn reply(&mut self, request: &Value, response: Value) {
@@ -146,9 +129,7 @@ impl Peer {
     }
 
     pub(super) fn question(&mut self) -> Value {
-        self.until(|line| line["type"] == "control_request")
-            .pop()
-            .unwrap()
+        self.until(|line| line["type"] == "control_request").pop().unwrap()
     }
 
     /// Everything up to the end of the output.
@@ -187,31 +168,15 @@ impl Drop for Peer {
 
 /// The kind of each line, repeated ones once.
 pub(super) fn kinds(lines: &[Value]) -> Vec<String> {
-    let part = |value: &Value| {
-        value
-            .as_str()
-            .map(|text| format!(" {text}"))
-            .unwrap_or_default()
-    };
+    let part = |value: &Value| value.as_str().map(|text| format!(" {text}")).unwrap_or_default();
     let kind = |line: &Value| {
         let event = &line["event"];
-        let state = if line["type"] == "user" {
-            &Value::Null
-        } else {
-            &line["state"]
-        };
-        let block = event["content_block"]["type"]
-            .as_str()
-            .or(event["delta"]["type"].as_str());
+        let state = if line["type"] == "user" { &Value::Null } else { &line["state"] };
+        let block = event["content_block"]["type"].as_str().or(event["delta"]["type"].as_str());
         let block = block.or(line["message"]["content"][0]["type"].as_str());
         let block = block.map(|text| format!(" {text}")).unwrap_or_default();
         let name = line["type"].as_str().unwrap_or("chatter");
-        format!(
-            "{name}{}{}{}{block}",
-            part(&line["subtype"]),
-            part(state),
-            part(&event["type"])
-        )
+        format!("{name}{}{}{}{block}", part(&line["subtype"]), part(state), part(&event["type"]))
     };
     let mut kinds: Vec<String> = lines.iter().map(kind).collect();
     kinds.dedup();
@@ -223,10 +188,7 @@ pub(super) fn of<'a>(lines: &'a [Value], kind: &str) -> Vec<&'a Value> {
 }
 
 pub(super) fn text_of(lines: &[Value]) -> Vec<&str> {
-    of(lines, "result")
-        .iter()
-        .map(|line| line["result"].as_str().unwrap_or("(none)"))
-        .collect()
+    of(lines, "result").iter().map(|line| line["result"].as_str().unwrap_or("(none)")).collect()
 }
 
 pub(super) fn run(program: &str, args: &[&str]) {

@@ -16,24 +16,12 @@ fn fails_twice_then_works_across_new_sessions_and_forks() {
     // a first message is replayed in a new session
     assert!(of(&home.ask(&["--session-id", SECOND], FIRST, text), "result").is_empty());
     let good = home.ask(&["--session-id", THIRD], FIRST, text);
-    assert_eq!(
-        text_of(&good),
-        ["The whole long answer is here and it is good."]
-    );
-    let last_good = of(&good, "assistant").last().unwrap()["uuid"]
-        .as_str()
-        .unwrap()
-        .to_owned();
+    assert_eq!(text_of(&good), ["The whole long answer is here and it is good."]);
+    let last_good = of(&good, "assistant").last().unwrap()["uuid"].as_str().unwrap().to_owned();
 
     // a later message is replayed in a fork that is cut after the last good answer
     let resume = ["--resume", THIRD];
-    assert!(
-        of(
-            &home.ask(&resume, SECOND, "[[fake: fail-first 1]] next"),
-            "result"
-        )
-        .is_empty()
-    );
+    assert!(of(&home.ask(&resume, SECOND, "[[fake: fail-first 1]] next"), "result").is_empty());
     let new = "44444444-4444-4444-8444-444444444444";
     let fork = [
         "--resume",
@@ -44,17 +32,10 @@ fn fails_twice_then_works_across_new_sessions_and_forks() {
         "--resume-session-at",
         &last_good,
     ];
-    let answered = home.ask(
-        &fork,
-        "55555555-5555-4555-8555-555555555555",
-        "[[fake: fail-first 1]] next",
-    );
+    let answered =
+        home.ask(&fork, "55555555-5555-4555-8555-555555555555", "[[fake: fail-first 1]] next");
     assert_eq!(text_of(&answered), ["This is the whole answer to: next"]);
-    let questions = home
-        .transcript(new)
-        .into_iter()
-        .filter(|line| line["type"] == "user")
-        .count();
+    let questions = home.transcript(new).into_iter().filter(|line| line["type"] == "user").count();
     assert_eq!(questions, 2, "the cut-off try is not in the fork");
 }
 
@@ -80,11 +61,7 @@ fn a_continuation_does_not_repeat_tools_and_keeps_the_cut_off_call() {
     let fork = ["--resume", THIRD, "--fork-session"];
     let lines = home.ask(&fork, SECOND, "[[fake: say new]]");
     let new = lines[0]["session_id"].as_str().unwrap();
-    let kept = home
-        .transcript(new)
-        .iter()
-        .map(Value::to_string)
-        .collect::<String>();
+    let kept = home.transcript(new).iter().map(Value::to_string).collect::<String>();
     assert!(kept.contains("outcome is unknown"), "{kept}");
 }
 
@@ -92,24 +69,11 @@ fn a_continuation_does_not_repeat_tools_and_keeps_the_cut_off_call() {
 fn a_script_file_has_one_line_per_attempt() {
     let home = Home::new();
     fs::create_dir_all(home.config()).unwrap();
-    fs::write(
-        home.config().join("fake-script"),
-        "# a script\nkill\n\nlost\nsay third\n",
-    )
-    .unwrap();
-    assert!(
-        of(
-            &home.ask(&["--session-id", FIRST], FIRST, "hello"),
-            "result"
-        )
-        .is_empty()
-    );
+    fs::write(home.config().join("fake-script"), "# a script\nkill\n\nlost\nsay third\n").unwrap();
+    assert!(of(&home.ask(&["--session-id", FIRST], FIRST, "hello"), "result").is_empty());
     let fork = ["--resume", FIRST, "--fork-session", "--session-id", SECOND];
     let lost = home.ask(&fork, SECOND, CONTINUE);
-    assert_eq!(
-        kinds(&lost),
-        ["command_lifecycle queued", "command_lifecycle started"]
-    );
+    assert_eq!(kinds(&lost), ["command_lifecycle queued", "command_lifecycle started"]);
     let kept = home.transcript(FIRST).len();
     assert_eq!(kept, 1, "the lost message reached no transcript");
     // the fork has no file, so the same fork is made again
@@ -132,8 +96,5 @@ fn without_a_directive_the_first_message_is_cut_off_once_and_then_answered() {
     let asked = peer.question();
     peer.reply(&asked, json!({"behavior": "deny", "message": "no thanks"}));
     let text = peer.result()["result"].as_str().unwrap().to_owned();
-    assert!(
-        text.contains("no thanks") && text.contains("seen 1 message"),
-        "{text}"
-    );
+    assert!(text.contains("no thanks") && text.contains("seen 1 message"), "{text}");
 }

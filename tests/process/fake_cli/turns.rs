@@ -8,9 +8,7 @@ use std::process::Command;
 
 #[test]
 fn refuses_a_terminal_on_stdin_and_names_its_version() {
-    let pair = portable_pty::native_pty_system()
-        .openpty(portable_pty::PtySize::default())
-        .unwrap();
+    let pair = portable_pty::native_pty_system().openpty(portable_pty::PtySize::default()).unwrap();
     let mut command = portable_pty::CommandBuilder::new(FAKE);
     command.args("-p --input-format stream-json --output-format stream-json --verbose".split(' '));
     let mut child = pair.slave.spawn_command(command).unwrap();
@@ -25,15 +23,8 @@ fn says_nothing_before_it_is_spoken_to_and_answers_the_handshake() {
     let mut peer = home.start(&["--session-id", FIRST]);
     let hello = peer.control(json!({"subtype": "initialize"}));
     assert_eq!(hello["response"]["pid"], peer.child.id());
-    assert!(
-        hello["response"]["models"]
-            .as_array()
-            .is_some_and(|models| !models.is_empty())
-    );
-    let status = home
-        .config()
-        .join("sessions")
-        .join(format!("{}.json", peer.child.id()));
+    assert!(hello["response"]["models"].as_array().is_some_and(|models| !models.is_empty()));
+    let status = home.config().join("sessions").join(format!("{}.json", peer.child.id()));
     let status: Value = serde_json::from_str(&fs::read_to_string(status).unwrap()).unwrap();
     assert_eq!(
         (status["sessionId"].as_str(), status["status"].as_str()),
@@ -47,10 +38,7 @@ fn says_nothing_before_it_is_spoken_to_and_answers_the_handshake() {
         peer.control(json!({"subtype": "get_context_usage"}))["response"]["totalTokens"],
         1200
     );
-    assert_eq!(
-        peer.control(json!({"subtype": "no_such"}))["error_code"],
-        "unsupported_request"
-    );
+    assert_eq!(peer.control(json!({"subtype": "no_such"}))["error_code"], "unsupported_request");
     let mode = peer.control(json!({"subtype": "set_permission_mode", "mode": "bypassPermissions"}));
     assert_eq!(mode["error_code"], "bypass_not_launched");
     peer.stdin = None;
@@ -112,35 +100,13 @@ fn a_turn_comes_in_the_recorded_order() {
     assert_eq!(seen, expected);
     let result = of(&lines, "result")[0];
     assert_eq!(result["user_message_uuids"], json!([SECOND]));
-    assert_eq!(
-        (result["result"].as_str(), result["num_turns"].as_u64()),
-        (Some("done."), Some(2))
-    );
-    assert_eq!(
-        result["modelUsage"]["claude-opus-5-5"]["contextWindow"],
-        1_000_000
-    );
+    assert_eq!((result["result"].as_str(), result["num_turns"].as_u64()), (Some("done."), Some(2)));
+    assert_eq!(result["modelUsage"]["claude-opus-5-5"]["contextWindow"], 1_000_000);
     let kept = home.transcript(FIRST);
-    let roles: Vec<&str> = kept
-        .iter()
-        .map(|line| line["type"].as_str().unwrap())
-        .collect();
-    assert_eq!(
-        roles,
-        [
-            "user",
-            "assistant",
-            "assistant",
-            "assistant",
-            "user",
-            "assistant"
-        ]
-    );
+    let roles: Vec<&str> = kept.iter().map(|line| line["type"].as_str().unwrap()).collect();
+    assert_eq!(roles, ["user", "assistant", "assistant", "assistant", "user", "assistant"]);
     assert_eq!(kept[0]["uuid"], SECOND);
-    assert!(
-        kept.windows(2)
-            .all(|two| two[1]["parentUuid"] == two[0]["uuid"])
-    );
+    assert!(kept.windows(2).all(|two| two[1]["parentUuid"] == two[0]["uuid"]));
 }
 
 #[test]
@@ -209,10 +175,7 @@ fn refuses_unknown_and_taken_sessions() {
     let lines = peer.rest();
     assert_eq!(kinds(&lines), ["result error_during_execution"]);
     assert_eq!(
-        (
-            lines[0]["num_turns"].as_u64(),
-            lines[0]["is_error"].as_bool()
-        ),
+        (lines[0]["num_turns"].as_u64(), lines[0]["is_error"].as_bool()),
         (Some(0), Some(true))
     );
     assert_eq!(peer.exit().code(), Some(1));
@@ -220,12 +183,7 @@ fn refuses_unknown_and_taken_sessions() {
     let mut peer = home.start(&["--session-id", FIRST]);
     assert_eq!(peer.exit().code(), Some(1));
     let mut chatter = String::new();
-    peer.child
-        .stderr
-        .take()
-        .unwrap()
-        .read_to_string(&mut chatter)
-        .unwrap();
+    peer.child.stderr.take().unwrap().read_to_string(&mut chatter).unwrap();
     assert!(chatter.contains("already in use"), "{chatter}");
     assert!(peer.rest().is_empty());
 }

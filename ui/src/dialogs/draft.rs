@@ -76,7 +76,8 @@ impl Draft {
 
 /// A folder with `~` for the home folder.
 pub(crate) fn tilde(folder: &str, home: Option<&str>) -> String {
-    match home.and_then(|home| folder.strip_prefix(home.trim_end_matches('/'))) {
+    let home = home.map(|home| home.trim_end_matches('/')).filter(|home| !home.is_empty());
+    match home.and_then(|home| folder.strip_prefix(home)) {
         Some("") => "~".into(),
         Some(rest) if rest.starts_with('/') => format!("~{rest}"),
         Some(_) | None => folder.to_owned(),
@@ -112,6 +113,7 @@ mod tests {
         }
         assert_eq!(absolute("~bob/x", home), "~bob/x");
         assert_eq!(absolute("~/x", None), "~/x");
+        assert_eq!(tilde("/srv/x", Some("/")), "/srv/x");
     }
 
     #[test]

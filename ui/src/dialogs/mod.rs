@@ -1,8 +1,9 @@
-//! The new-session dialog: what is to be done, where, and, when the folder brings commands that run
-//! by themselves, whether they may. Escape keeps what was typed as a draft.
+//! The dialogs. The new-session one is here: what is to be done, where, and, when the folder brings
+//! commands that run by themselves, whether they may. Escape keeps what was typed as a draft.
 
 mod draft;
 mod folder_field;
+mod switch_model;
 mod trust;
 
 use crate::bridge::{self, Answer};
@@ -15,6 +16,7 @@ use leptos::html;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use omniscio_core::ipc::{FolderCheck, IpcCode, IpcError, Reply};
+pub(crate) use switch_model::SwitchModelDialog;
 use trust::TrustQuestion;
 
 /// The dialog, while it is open.
@@ -179,16 +181,7 @@ const TEXT_ID: &str = "new-session-text";
 #[component]
 fn Dialog() -> impl IntoView {
     let form = Form::new(use_store());
-    let dialog = NodeRef::<html::Dialog>::new();
-    Effect::new(move |_| {
-        if let Some(dialog) = dialog.get() {
-            // a page that cannot show it modally still shows it
-            if dialog.show_modal().is_err() {
-                dialog.set_open(true);
-            }
-            crate::dom::focus(TEXT_ID);
-        }
-    });
+    let dialog = shown_modally(TEXT_ID);
     let on_key = move |event: KeyboardEvent| {
         let command = event.ctrl_key() || event.meta_key();
         if event.key() == "Enter" && command && !event.is_composing() {
@@ -224,6 +217,21 @@ fn Dialog() -> impl IntoView {
             </Show>
         </dialog>
     }
+}
+
+/// The node of a dialog that is shown over everything else, with the focus on its element `first`.
+fn shown_modally(first: &'static str) -> NodeRef<html::Dialog> {
+    let node = NodeRef::<html::Dialog>::new();
+    Effect::new(move |_| {
+        if let Some(dialog) = node.get() {
+            // a page that cannot show it modally still shows it
+            if dialog.show_modal().is_err() {
+                dialog.set_open(true);
+            }
+            crate::dom::focus(first);
+        }
+    });
+    node
 }
 
 #[component]

@@ -1,6 +1,7 @@
-//! The panel's header: title, what the session is and where, Archive and More.
+//! The panel's header: title, what the session is and where, Archive and More. Acts only by commands.
 
 use crate::actions;
+use crate::dialogs::tilde;
 use crate::icons::{Icon, StateShape, Symbol};
 use crate::inbox::{context_percent, use_inbox};
 use crate::model::use_store;
@@ -109,7 +110,11 @@ fn Meta(session: SessionId) -> impl IntoView {
     let part = move |of: fn(&RowView) -> Option<String>| move || view.get().as_ref().and_then(of);
     let folder = move || {
         let view = view.get()?;
-        Some(store.facts.with(|facts| short_path(&view.row.folder, facts.home.as_deref())))
+        Some(store.facts.with(|facts| tilde(&view.row.folder, facts.home.as_deref())))
+    };
+    let worker_of = move || {
+        let parent = view.get()?.row.parent?;
+        Some(format!("Worker of {}", store.view(parent)?.row.title))
     };
     let time = move || {
         let open = seen.get().is_some_and(|seen| seen.turn_open);
@@ -132,6 +137,7 @@ fn Meta(session: SessionId) -> impl IntoView {
             <span class="meta-part folder" title=part(|view| Some(view.row.folder.clone()))>
                 {folder}
             </span>
+            <Part text=Signal::derive(worker_of) class="wide" />
             <Part text=Signal::derive(part(model_name)) class="wide" />
             <ContextMeter view=view />
             <Part text=Signal::derive(part(cost)) class="wide" />
@@ -252,7 +258,7 @@ fn More(session: SessionId, renaming: RwSignal<bool>) -> impl IntoView {
 }
 
 /// A model's family, as people say it; else its own name.
-fn model_name(view: &RowView) -> Option<String> {
+pub(crate) fn model_name(view: &RowView) -> Option<String> {
     let name = view.live.model.as_deref().or(view.row.model.as_deref())?;
     let family = ["Opus", "Sonnet", "Haiku"];
     let known =
@@ -266,16 +272,6 @@ fn cost(view: &RowView) -> Option<String> {
     (cents > 0).then(|| format!("${}.{:02}", cents / 100, cents % 100))
 }
 
-/// A path with `~` for the home folder.
-fn short_path(path: &str, home: Option<&str>) -> String {
-    let home = home.map(|home| home.trim_end_matches('/')).filter(|home| !home.is_empty());
-    match home.and_then(|home| path.strip_prefix(home)) {
-        Some("") => "~".to_owned(),
-        Some(rest) if rest.starts_with('/') => format!("~{rest}"),
-        Some(_) | None => path.to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -286,14 +282,6 @@ mod tests {
 
     #[test]
     fn parts_of_the_header_read_as_the_design_writes_them() {
-        let home = Some("/home/me/");
-        let short = |path| short_path(path, home);
-        assert_eq!(
-            ["/home/me/src/x", "/home/me", "/home/mea/x", "/srv"].map(short),
-            ["~/src/x", "~", "/home/mea/x", "/srv"]
-        );
-        assert_eq!(short_path("/srv", Some("/")), "/srv");
-
         let row = SessionRow::new(Uuid(1), "/p".into(), "t".into(), "a".into(), Wall(0));
         let mut view = RowView { row, live: LiveView::default() };
         assert_eq!((model_name(&view), cost(&view)), (None, None));

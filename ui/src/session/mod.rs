@@ -1,13 +1,17 @@
 //! The panel of the open session: header, conversation, status, composer. Lays out, decides nothing.
 
+mod banner;
 mod header;
+mod held;
 mod status;
 
 use crate::cards::CardView;
 use crate::composer::Composer;
 use crate::model::use_store;
 use crate::transcript::TranscriptView;
+use banner::SwitchBanner;
 use header::Header;
+pub(crate) use header::model_name;
 use leptos::prelude::*;
 use omniscio_core::id::SessionId;
 use status::Status;
@@ -20,6 +24,7 @@ pub fn Panel(session: SessionId) -> impl IntoView {
     view! {
         <section class="panel" data-testid="panel" data-session=session.to_string() aria-label=title>
             <Header session=session />
+            <SwitchBanner session=session />
             <TranscriptView session=session>
                 <CardView session=session />
             </TranscriptView>

@@ -1,5 +1,7 @@
-//! The status region over the composer: the missing folder, and the strip with its one pill.
+//! The status region over the composer: the missing folder, another program on the conversation, and
+//! the strip with its one pill. What a session is, it asks the core.
 
+use super::held::HeldStrip;
 use crate::actions;
 use crate::icons::{Icon, StateShape, Symbol};
 use crate::model::use_store;
@@ -10,12 +12,13 @@ use omniscio_core::id::SessionId;
 
 const PILL_TIP_ID: &str = "pill-tip";
 
-/// Folder banner and status strip.
+/// Folder banner, held conversation, status strip.
 #[component]
 pub fn Status(session: SessionId) -> impl IntoView {
     view! {
         <div class="status" role="region" aria-label="Status" data-testid="status">
             <FolderBanner session=session />
+            <HeldStrip session=session />
             <StatusStrip session=session />
         </div>
     }
@@ -24,7 +27,7 @@ pub fn Status(session: SessionId) -> impl IntoView {
 /// Goes by itself when the folder is back, so it has no button.
 #[component]
 fn FolderBanner(session: SessionId) -> impl IntoView {
-    // rule: UI-18
+    // rule: PF-03, UI-18
     let store = use_store();
     let folder = Memo::new(move |_| {
         let view = store.view(session).filter(|view| view.live.folder_missing)?;
@@ -32,11 +35,15 @@ fn FolderBanner(session: SessionId) -> impl IntoView {
     });
     move || {
         folder.get().map(|folder| {
+            let (head, tail) = cut(&folder);
             view! {
                 <div class="strip red" data-testid="folder-banner" role="alert">
                     <span class="strip-icon red-text"><Symbol icon=Icon::Folder /></span>
                     <span class="strip-label">"Project folder is missing"</span>
-                    <span class="strip-text path" title=folder.clone()>{folder.clone()}</span>
+                    <span class="strip-text path" title=folder.clone()>
+                        <span class="path-head">{head.to_owned()}</span>
+                        <span class="path-tail">{tail.to_owned()}</span>
+                    </span>
                 </div>
             }
         })
@@ -49,8 +56,10 @@ fn StatusStrip(session: SessionId) -> impl IntoView {
     let store = use_store();
     let seen = Memo::new(move |_| store.attention(session).filter(|seen| seen.strip.is_some()));
     let red = move || seen.get().is_some_and(|seen| seen.tone == Tone::Red);
+    let held = Memo::new(move |_| store.view(session).is_some_and(|view| view.live.held.is_some()));
     let text = move || {
-        let seen = seen.get()?;
+        // the strip above says it, and where
+        let seen = seen.get().filter(|_| !held.get())?;
         let sentence = seen.strip?.text;
         Some(match seen.until {
             Some(until) => format!("{sentence} It resets at {}.", clock_time(until)),
@@ -99,5 +108,27 @@ fn PillButton(session: SessionId) -> impl IntoView {
             </button>
             <span class="tip" role="tooltip" id=PILL_TIP_ID data-testid="pill-tooltip">{tip}</span>
         </span>
+    }
+}
+
+/// Where a long path is shortened: before its last part, which stays.
+fn cut(path: &str) -> (&str, &str) {
+    path.split_at(path.trim_end_matches('/').rfind('/').unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_shortened_before_its_last_part() {
+        for (path, parts) in [
+            ("/Volumes/Work/ingest", ("/Volumes/Work", "/ingest")),
+            ("/src/", ("", "/src/")),
+            ("/", ("", "/")),
+            ("x", ("", "x")),
+        ] {
+            assert_eq!(cut(path), parts);
+        }
     }
 }

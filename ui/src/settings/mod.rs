@@ -93,12 +93,18 @@ fn Switches(name: PageName) -> impl IntoView {
     let rows: Vec<&'static Row> = ROWS.iter().filter(|row| row.page == name).collect();
     view! {
         <PageHead name=name />
-        <Groups rows=rows named_by_page=false />
+        <Groups rows=rows named_by_page=false query="" />
     }
 }
 
 #[component]
-fn Groups(rows: Vec<&'static Row>, named_by_page: bool) -> impl IntoView {
+fn Groups(
+    rows: Vec<&'static Row>,
+    named_by_page: bool,
+    /// What was searched for: marked in the labels.
+    #[prop(into)]
+    query: String,
+) -> impl IntoView {
     let place = |row: &Row| (row.page, row.group);
     rows.chunk_by(|a, b| place(a) == place(b))
         .map(|group| {
@@ -113,7 +119,10 @@ fn Groups(rows: Vec<&'static Row>, named_by_page: bool) -> impl IntoView {
                 <section class="settings-group">
                     {(!title.is_empty()).then(|| view! { <h2>{title.clone()}</h2> })}
                     <div class="settings-rows">
-                        {rows.into_iter().map(|row| view! { <SwitchRow row=row /> }).collect_view()}
+                        {rows
+                            .into_iter()
+                            .map(|row| view! { <SwitchRow row=row query=query.clone() /> })
+                            .collect_view()}
                     </div>
                 </section>
             }
@@ -142,11 +151,12 @@ fn Found(query: RwSignal<String>, page: RwSignal<PageName>) -> impl IntoView {
     move || {
         let keys = rows.get();
         let rows: Vec<&'static Row> = ROWS.iter().filter(|row| keys.contains(&row.key)).collect();
-        let title = query.with_untracked(|query| found(rows.len(), query));
+        let query = query.get();
+        let title = found(rows.len(), &query);
         view! {
             <h1 class="settings-title" data-testid="settings-found">{title}</h1>
             <p class="settings-about">"From every page. Enter opens the page a setting is on."</p>
-            <Groups rows=rows named_by_page=true />
+            <Groups rows=rows named_by_page=true query=query />
         }
     }
 }

@@ -142,6 +142,22 @@ pub(crate) fn search(query: &str) -> Vec<&'static Row> {
     ROWS.iter().filter(|row| has(row.label) || has(row.helper)).collect()
 }
 
+/// A label parted around the words that a search found in it; whole, with an empty middle, when the
+/// words stand elsewhere.
+pub(crate) fn marked(
+    label: &'static str,
+    query: &str,
+) -> (&'static str, &'static str, &'static str) {
+    let query = query.trim().to_ascii_lowercase();
+    let at = label.to_ascii_lowercase().find(&query).filter(|_| !query.is_empty());
+    let parts = at.and_then(|at| {
+        let (before, rest) = label.split_at_checked(at)?;
+        let (hit, after) = rest.split_at_checked(query.len())?;
+        Some((before, hit, after))
+    });
+    parts.unwrap_or((label, "", ""))
+}
+
 /// The title over what a search found.
 pub(crate) fn found(count: usize, query: &str) -> String {
     let query = query.trim();
@@ -176,6 +192,20 @@ pub(crate) fn environment(switches: &KillSwitches) -> [(&'static str, bool); SWI
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_search_is_marked_in_a_label_where_it_stands() {
+        let label = "Auto-Recover When";
+        for (query, parts) in [
+            (" recover ", ("Auto-", "Recover", " When")),
+            ("AUTO", ("", "Auto", "-Recover When")),
+            ("context", (label, "", "")),
+            ("", (label, "", "")),
+            ("…", (label, "", "")),
+        ] {
+            assert_eq!(marked(label, query), parts, "{query}");
+        }
+    }
 
     // proves: ST-01, ST-02, ST-03, ST-04
     #[test]

@@ -1,7 +1,7 @@
 //! One switch of Settings. The whole row is the target, a change applies at once, and a switch that
 //! the environment holds off can be read but not moved.
 
-use super::rows::Row;
+use super::rows::{Row, marked};
 use crate::actions;
 use crate::model::use_store;
 use leptos::ev::KeyboardEvent;
@@ -10,7 +10,11 @@ use omniscio_core::supervisor::Command;
 
 /// The row of one switch.
 #[component]
-pub(super) fn SwitchRow(row: &'static Row) -> impl IntoView {
+pub(super) fn SwitchRow(
+    row: &'static Row,
+    /// What was searched for; empty for nothing.
+    query: String,
+) -> impl IntoView {
     let store = use_store();
     let disabled = move || store.switches.with(|switches| (row.disabled_by)(switches));
     let on = move || disabled().is_none() && store.settings.with(|settings| (row.value)(settings));
@@ -29,11 +33,13 @@ pub(super) fn SwitchRow(row: &'static Row) -> impl IntoView {
             toggle();
         }
     };
+    let (before, hit, after) = marked(row.label, &query);
+    let hit = (!hit.is_empty()).then(|| view! { <mark>{hit}</mark> });
     let (label_id, helper_id) = (format!("{}-label", row.key), format!("{}-helper", row.key));
     view! {
         <div class="setting" class:held=move || disabled().is_some() on:click=move |_| toggle()>
             <div class="setting-text">
-                <span class="setting-label" id=label_id.clone()>{row.label}</span>
+                <span class="setting-label" id=label_id.clone()>{before}{hit}{after}</span>
                 <span class="setting-helper" id=helper_id.clone()>{row.helper}</span>
                 {move || {
                     disabled()

@@ -1,6 +1,7 @@
 //! A small shell for the scenarios: keeps the rows as the store would, answers questions at once,
 //! stops children at once, and counts what was done.
 
+pub(super) mod many;
 mod talk;
 
 use super::*;

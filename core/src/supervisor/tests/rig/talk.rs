@@ -33,7 +33,7 @@ impl Rig {
     }
 
     fn say(&mut self, content: Content) {
-        self.stream(StreamEvent::Assistant(said(content)));
+        self.stream(line(content));
     }
 
     pub(in crate::supervisor::tests) fn tool(&mut self, call: &str, command: &str) {
@@ -171,4 +171,9 @@ impl Rig {
             self.pass(1_000);
         }
     }
+}
+
+/// One finished block of the main thread.
+pub(super) fn line(content: Content) -> StreamEvent {
+    StreamEvent::Assistant(said(content))
 }

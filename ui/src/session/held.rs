@@ -1,0 +1,63 @@
+//! The strip of a conversation that another program has open: where, and the two ways on. It
+//! ends nothing by itself.
+
+use crate::actions;
+use crate::dialogs::tilde;
+use crate::icons::{Icon, Symbol};
+use crate::model::use_store;
+use leptos::prelude::*;
+use omniscio_core::id::SessionId;
+use omniscio_core::supervisor::Command;
+
+/// The strip, while the conversation is held.
+#[component]
+pub(super) fn HeldStrip(session: SessionId) -> impl IntoView {
+    // rule: A-12
+    let store = use_store();
+    let place = Memo::new(move |_| {
+        let held = store.view(session)?.live.held?;
+        let folder = store.facts.with(|facts| tilde(&held.folder, facts.home.as_deref()));
+        Some(match folder.as_str() {
+            "" => format!("Process {}", held.pid),
+            folder => format!("Process {}, {folder}", held.pid),
+        })
+    });
+    let busy = RwSignal::new(false);
+    let way =
+        move |words: &'static str, about: &'static str, id: &'static str, command: Command| {
+            view! {
+                <button
+                    class="button"
+                    title=about
+                    data-testid=id
+                    aria-disabled=move || busy.get().to_string()
+                    on:click=move |_| actions::give_once(store, busy, command.clone())
+                >
+                    {words}
+                </button>
+            }
+        };
+    view! {
+        <Show when=move || place.with(Option::is_some)>
+            <div class="strip" data-testid="held-strip">
+                <span class="strip-icon"><Symbol icon=Icon::Terminal /></span>
+                <span class="strip-label">"Open in another program"</span>
+                <span class="strip-text" title=move || place.get()>{move || place.get()}</span>
+                <span class="strip-ways">
+                    {way(
+                        "Take over",
+                        "Ends the other program, then goes on here.",
+                        "take-over",
+                        Command::TakeOver { session },
+                    )}
+                    {way(
+                        "Work on a copy",
+                        "Goes on here in a copy. The other program keeps its own.",
+                        "fork-held",
+                        Command::ForkHeld { session },
+                    )}
+                </span>
+            </div>
+        </Show>
+    }
+}
