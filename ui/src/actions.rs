@@ -48,7 +48,7 @@ pub fn give_once(store: Store, busy: RwSignal<bool>, command: Command) {
     spawn_local(async move {
         let answer = bridge::command(command).await;
         // the panel may be another one by now
-        drop(busy.try_set(false));
+        busy.try_set(false);
         if let Err(error) = answer {
             store.failed(error.message);
         }
