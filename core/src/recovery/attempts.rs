@@ -1,4 +1,8 @@
 //! The daily counter of automatic replays: 2 a day, then `recovery_failed` (CT).
+//!
+//! A row is written whole, by one statement that is refused unless the stored counter is the one that was
+//! read (`store/commit.rs`). So the contract's counter queries are the functions here, followed by that
+//! write: no count is lost, whoever else counts at the same time.
 
 use crate::session::SessionRow;
 use crate::time::Day;
@@ -28,6 +32,21 @@ pub fn next_attempt(row: &SessionRow, today: Day, cap: u8) -> Attempt {
         Some(_) | None => (1, today),
     };
     Attempt { count, day, exceeds_cap: count > cap }
+}
+
+/// `incrementResponseAbortedAttempts`: charges the attempt to the row, to be written in the same step as
+/// the restart or the promotion that it pays for.
+pub fn increment_response_aborted_attempts(row: &mut SessionRow, attempt: Attempt) {
+    // rule: DB-06
+    row.retry_attempts = attempt.count;
+    row.retry_day = Some(attempt.day);
+}
+
+/// `resetResponseAbortedAttempts`: the day's attempts are free again.
+pub fn reset_response_aborted_attempts(row: &mut SessionRow) {
+    // rule: DB-06
+    row.retry_attempts = 0;
+    row.retry_day = None;
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use super::{Answer, AskId, Question, TranscriptFacts};
 use super::{Cx, State};
 use crate::id::SessionId;
 use crate::recovery::aborted_scan::{ScanAct, decide};
-use crate::recovery::attempts::Attempt;
+use crate::recovery::attempts::{Attempt, increment_response_aborted_attempts};
 use crate::recovery::guards::RowFacts;
 use crate::session::{Status, StopReason};
 use crate::time::{Mono, Wall};
@@ -200,13 +200,11 @@ impl State {
         }
     }
 
-    /// `incrementResponseAbortedAttempts`: the only charge of the daily counter, in the same guarded
-    /// write step as what it is charged for.
+    /// The only charge of the daily counter, in the same guarded write step as what it is charged for.
     fn charge(&mut self, cx: &mut Cx, id: SessionId, attempt: Attempt, reason: &str) {
-        // rule: SC-11, SC-18, CT-03, DB-06
+        // rule: SC-11, SC-18, CT-03
         self.change(cx, id, Actor::AbortedScan, reason, |row| {
-            row.retry_attempts = attempt.count;
-            row.retry_day = Some(attempt.day);
+            increment_response_aborted_attempts(row, attempt);
         });
     }
 

@@ -9,6 +9,7 @@ use crate::block::BlockKind;
 use crate::id::{MessageId, SessionId, Uuid};
 use crate::message::{LineText, Message, MessageState, Origin, Queued, UserLine, is_local_command};
 use crate::prompt;
+use crate::recovery::attempts::reset_response_aborted_attempts;
 use crate::session::{Ladder, OpenTurn, PendingAction, ReplayMemory, SessionRow, Status};
 use crate::turn::TurnFacts;
 use crate::verdict::{Actor, Source};
@@ -333,10 +334,9 @@ impl State {
 /// The retry budget starts over: a real message of the person, or Retry (CT-05, CT-07).
 pub(super) fn reset_budget(row: &mut SessionRow) {
     // rule: CT-05, CT-07
+    reset_response_aborted_attempts(row);
     // rule: RA-09
     row.ladder = Ladder::default();
-    row.retry_attempts = 0;
-    row.retry_day = None;
     row.stop_reason = None;
     row.hide_since = None;
 }
