@@ -2,13 +2,17 @@
 //!
 //! It knows nothing of threads and time, and never changes what a listener ends up knowing.
 
+use omniscio_core::block::BlockKind;
 use omniscio_core::id::SessionId;
 use omniscio_core::ipc::Event;
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Blocks and texts that may wait. The window of a session that is open shows some dozens; one
 /// more drops the oldest: it is in the store, where the window reads pages from.
 const BLOCKS_MAX: usize = 2048;
+/// But a block may have some MiB: so much of them waits at most, and one that alone is longer.
+const BYTES_MAX: usize = 32 * 1024 * 1024;
 
 /// What an event is about: a newer one with the same key replaces the older.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,6 +35,8 @@ pub(super) struct Batch {
     places: BTreeMap<Key, Vec<u64>>,
     next: u64,
     blocks: usize,
+    /// What the waiting blocks and texts hold.
+    bytes: usize,
 }
 
 impl Batch {
@@ -48,7 +54,7 @@ impl Batch {
             Event::Delta { session, seq, text } => {
                 let key = Key::Block(*session, *seq);
                 if self.append(key, text) {
-                    return 0;
+                    return self.make_room();
                 }
                 // it adds to the block before it
                 (Some(key), false)
@@ -77,6 +83,7 @@ impl Batch {
         match last.and_then(|place| self.events.get_mut(place)) {
             Some(Event::Delta { text, .. }) => {
                 text.push_str(piece);
+                self.bytes += piece.len();
                 true
             }
             Some(_) | None => false,
@@ -88,20 +95,21 @@ impl Batch {
             self.places.entry(key).or_default().push(self.next);
             self.blocks += usize::from(matches!(key, Key::Block(..)));
         }
+        self.bytes += bytes(&event);
         self.events.insert(self.next, event);
         self.next += 1;
     }
 
     fn forget(&mut self, key: Key) {
         for place in self.places.remove(&key).unwrap_or_default() {
-            self.events.remove(&place);
+            self.bytes -= self.events.remove(&place).as_ref().map_or(0, bytes);
             self.blocks -= usize::from(matches!(key, Key::Block(..)));
         }
     }
 
     fn make_room(&mut self) -> usize {
         let mut dropped = 0;
-        while self.blocks > BLOCKS_MAX {
+        while self.blocks > BLOCKS_MAX || (self.bytes > BYTES_MAX && self.blocks > 1) {
             let oldest = self.places.iter().filter(|(key, _)| matches!(key, Key::Block(..)));
             let Some((&key, places)) = oldest.min_by_key(|(_, places)| places.first().copied())
             else {
@@ -111,6 +119,47 @@ impl Batch {
             self.forget(key);
         }
         dropped
+    }
+}
+
+/// What a block or a piece of text holds; nothing else grows with what is said.
+fn bytes(event: &Event) -> usize {
+    match event {
+        Event::Block { block, .. } => bytes_of(&block.kind),
+        Event::Delta { text, .. } => text.len(),
+        Event::Row(_)
+        | Event::Gone(_)
+        | Event::Settings(_)
+        | Event::Cli(_)
+        | Event::StoreTrouble(_)
+        | Event::Load(_)
+        | Event::Open(_)
+        | Event::Sent(_) => 0,
+    }
+}
+
+fn bytes_of(kind: &BlockKind) -> usize {
+    match kind {
+        BlockKind::Operator { text, .. }
+        | BlockKind::Assistant { text }
+        | BlockKind::Thinking { text, .. }
+        | BlockKind::Note { text }
+        | BlockKind::Boundary { text }
+        | BlockKind::Auto { text, .. }
+        | BlockKind::Answered { text } => text.len(),
+        BlockKind::Tool { input, result, .. } => {
+            bytes_in(input) + result.as_ref().map_or(0, String::len)
+        }
+        BlockKind::Foot { .. } => 0,
+    }
+}
+
+fn bytes_in(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => size_of::<Value>(),
+        Value::String(text) => text.len(),
+        Value::Array(values) => values.iter().map(bytes_in).sum(),
+        Value::Object(fields) => fields.iter().map(|(name, of)| name.len() + bytes_in(of)).sum(),
     }
 }
 
@@ -143,6 +192,11 @@ mod tests {
             cut_off: false,
         };
         Event::Block { session, block }
+    }
+
+    fn of(event: Event) -> Block {
+        let Event::Block { block, .. } = event else { panic!("{event:?}") };
+        block
     }
 
     fn delta(session: SessionId, seq: u64, text: &str) -> Event {
@@ -202,5 +256,37 @@ mod tests {
         assert_eq!((dropped, events.len()), (3, BLOCKS_MAX + 1));
         assert_eq!(events.first(), Some(&block(A, 3, "x")));
         assert!(batch.is_empty());
+    }
+
+    #[test]
+    fn few_long_blocks_drop_the_oldest_too_and_the_last_one_always_waits() {
+        let half = "x".repeat(BYTES_MAX / 2);
+        let mut batch = Batch::default();
+        assert_eq!(batch.push(block(A, 1, &half)) + batch.push(block(A, 2, &half)), 0);
+        // one that replaces itself takes no more room
+        assert_eq!(batch.push(block(A, 2, &half)), 0);
+        assert_eq!(batch.push(delta(B, 1, "y")), 1, "the oldest block");
+        assert_eq!(batch.push(delta(B, 1, &half)), 1, "a piece that grows");
+        assert_eq!(batch.push(delta(B, 1, &half)), 0, "alone it may be longer");
+        assert_eq!(batch.push(row(A, "kept")), 0);
+        assert_eq!((batch.bytes, batch.blocks), (2 * half.len() + 1, 1));
+        assert_eq!(batch.take(), [delta(B, 1, &format!("y{half}{half}")), row(A, "kept")]);
+        assert_eq!(batch.bytes, 0);
+
+        let tool = Block {
+            kind: BlockKind::Tool {
+                call: "c".into(),
+                name: "Write".into(),
+                input: serde_json::json!({"content": [&half, {"x": 1}]}),
+                result: Some(half.clone()),
+                failed: false,
+                denied: false,
+                millis: 0,
+                parent: None,
+            },
+            ..of(block(A, 3, ""))
+        };
+        batch.push(block(A, 1, "x"));
+        assert_eq!(batch.push(Event::Block { session: A, block: tool }), 1, "input and result");
     }
 }
