@@ -4,6 +4,7 @@
 
 use crate::supervise::accounts::{Account, DEFAULT};
 use crate::supervise::handle::Handle;
+use crate::supervise::load::Sampler;
 use crate::supervise::logs;
 use crate::supervise::store::paths::{self, IDENTIFIER};
 use crate::supervise::supervisor::{Cli, Config};
@@ -112,6 +113,8 @@ fn rehearse(config: &mut Config) -> Result<()> {
     }]);
     config.cli = Cli::Fixed { program, args: Vec::new() };
     config.limits = Limits::rehearsal();
+    // a newcomer's machine may be busy with its first build
+    config.sampler = Sampler::calm();
     config.fake = true;
     Ok(())
 }

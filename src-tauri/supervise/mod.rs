@@ -18,6 +18,8 @@ pub mod handle;
 #[cfg(unix)]
 pub mod listener;
 #[cfg(unix)]
+pub mod load;
+#[cfg(unix)]
 pub mod login_env;
 #[cfg(unix)]
 pub mod logs;

@@ -11,6 +11,7 @@ use super::effects::Effects;
 use super::effects::ground::{Ground, Program};
 use super::handle::{Handle, Inner};
 use super::listener::{Listener, Outbox};
+use super::load::{Sampler, Sampling};
 use super::logs;
 use super::store::lock::{LockError, acquire};
 use super::store::paths::prepare;
@@ -29,6 +30,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 /// The rules as a function: [`omniscio_core::supervisor::step`].
 pub type Rules = fn(&mut State, Input, Now) -> Step;
@@ -68,6 +70,8 @@ pub struct Config {
     pub seed: Option<u64>,
     /// The rules. A test plants a panic here.
     pub rules: Rules,
+    /// Where the machine's load is read.
+    pub sampler: Sampler,
 }
 
 impl Config {
@@ -83,6 +87,7 @@ impl Config {
             fake: false,
             seed: None,
             rules: step,
+            sampler: Sampler::machine(),
         }
     }
 }
@@ -144,6 +149,7 @@ impl Supervisor {
         let outbox = Outbox::start(Arc::new(listener)).map_err(StartError::System)?;
         let inbox = Arc::new(Inbox::default());
         let board = Arc::new(Board::new(loaded.settings, cli));
+        let sample_every = Duration::from_millis(config.limits.load_sample_ms);
         let fixed = Fixed {
             limits: config.limits,
             switches: config.switches,
@@ -153,7 +159,8 @@ impl Supervisor {
         };
         let effects = Effects::new(store, &ground, &inbox, outbox.clone(), Arc::clone(&board));
         let driver = Driver::new(effects, fixed, Arc::clone(&inbox), outbox, Arc::clone(&board));
-        start_loop(driver, lock)?;
+        let sampling = config.sampler.start(sample_every, Arc::clone(&inbox));
+        start_loop(driver, lock, sampling)?;
         ask_version(&ground, &inbox);
         Ok(Handle::new(Inner {
             inbox,
@@ -246,14 +253,15 @@ fn boot_sweep(ground: &Ground, children: Vec<(String, ChildMark)>) {
     }
 }
 
-/// The loop on its thread; returns once its first state is in.
-fn start_loop(driver: Driver, lock: Lock) -> Result<(), StartError> {
+/// The loop on its thread, and the samples for it; returns once its first state is in.
+fn start_loop(driver: Driver, lock: Lock, sampling: Sampling) -> Result<(), StartError> {
     let (started, first) = sync_channel(1);
     thread::Builder::new()
         .name("supervisor".to_string())
         .spawn(move || {
             // an error means that nobody waits any more
             driver.run(|| started.send(()).unwrap_or_default(), lock);
+            drop(sampling);
         })
         .map_err(StartError::System)?;
     // an error means that the loop ended before: the listener has heard of it

@@ -2,8 +2,8 @@
 //!
 //! What children and probes say waits in one queue; whoever adds to a full one waits, so that a busy
 //! loop slows the reading of the children (back-pressure). What a person wants waits in the other;
-//! a full one refuses, so that the window never hangs. Nothing is dropped while the loop runs, and
-//! nothing is understood here.
+//! a full one refuses, so that the window never hangs. Nothing is dropped while the loop runs, but for
+//! a sample of the machine's load that a newer one replaces; nothing is understood here.
 
 use crate::supervise::clock::Deadline;
 use crate::supervise::pty::Child;
@@ -79,6 +79,8 @@ pub(in crate::supervise) struct Inbox {
 #[derive(Default)]
 struct Queues {
     commands: VecDeque<Message>,
+    /// The newest sample of the machine's load: old ones would tell a busy loop of a time long past.
+    load: Option<Vec<u16>>,
     /// With the bytes that each holds.
     news: VecDeque<(Message, usize)>,
     news_bytes: usize,
@@ -90,6 +92,14 @@ impl Queues {
     fn has_room(&self, bytes: usize) -> bool {
         let fits = self.news_bytes.saturating_add(bytes) <= NEWS_MAX_BYTES;
         self.news.len() < NEWS_MAX && (fits || bytes == 0 || self.news_bytes == 0)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.commands.is_empty() && self.load.is_none() && self.news.is_empty()
+    }
+
+    fn take_load(&mut self) -> Option<Message> {
+        self.load.take().map(|cores| Message::Input(Input::Load { cores }))
     }
 
     fn take_news(&mut self) -> Option<Message> {
@@ -132,12 +142,24 @@ impl Inbox {
         Ok(())
     }
 
+    /// Leaves a sample of the machine's load, in place of one that still waits; never waits itself.
+    /// False after the end of the loop.
+    pub(in crate::supervise) fn load(&self, cores: Vec<u16>) -> bool {
+        let mut queues = self.lock();
+        if !queues.closed {
+            queues.load = Some(cores);
+            self.came.notify_all();
+        }
+        !queues.closed
+    }
+
     /// The next message, commands first; `None` if there is none within `limit`.
     pub(in crate::supervise) fn next(&self, limit: Duration) -> Option<Message> {
-        let nothing = |queues: &mut Queues| queues.commands.is_empty() && queues.news.is_empty();
+        let nothing = |queues: &mut Queues| queues.is_empty();
         let waited = self.came.wait_timeout_while(self.lock(), limit, nothing);
         let (mut queues, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        let next = queues.commands.pop_front().or_else(|| queues.take_news());
+        let next = queues.commands.pop_front();
+        let next = next.or_else(|| queues.take_load()).or_else(|| queues.take_news());
         self.taken.notify_all();
         next
     }
@@ -164,6 +186,7 @@ impl Inbox {
         let mut queues = self.lock();
         queues.closed = true;
         queues.commands.clear();
+        queues.load = None;
         queues.news.clear();
         queues.news_bytes = 0;
         self.taken.notify_all();
@@ -253,6 +276,19 @@ mod tests {
         }
         held.join().unwrap();
         assert_eq!(inbox.lock().news_bytes, 0);
+    }
+
+    #[test]
+    fn of_the_load_only_the_newest_sample_waits_and_a_full_queue_holds_none_up() {
+        let inbox = Inbox::default();
+        (0..NEWS_MAX).for_each(|_| inbox.push(Message::Input(Input::Wake)));
+        assert!(inbox.load(vec![1]) && inbox.load(vec![2]));
+        assert_eq!(number(inbox.next(LONG)), Some(2));
+        assert!(matches!(inbox.next(LONG), Some(Message::Input(Input::Wake))));
+        assert!(inbox.load(vec![3]));
+        inbox.close();
+        assert!(!inbox.load(vec![4]));
+        assert!(inbox.next(Duration::ZERO).is_none());
     }
 
     #[test]

@@ -9,6 +9,7 @@ use omniscio_lib::supervise::accounts::Account;
 use omniscio_lib::supervise::clock::Deadline;
 use omniscio_lib::supervise::handle::Handle;
 use omniscio_lib::supervise::listener::Listener;
+use omniscio_lib::supervise::load::Sampler;
 use omniscio_lib::supervise::supervisor::{Cli, Config, Supervisor};
 use std::fs;
 use std::path::Path;
@@ -57,6 +58,7 @@ pub(crate) fn config(home: &Path) -> Config {
         accounts: Some(vec![account]),
         login_env: Some(env.map(|(name, value)| (name.to_string(), value.to_string())).to_vec()),
         fake: true,
+        sampler: Sampler::calm(),
         ..Config::new(home.join("data"))
     }
 }
