@@ -217,17 +217,36 @@ impl Victim {
             && alive(self.id)
     }
 
-    /// Signals the process, and none that got its number after it was looked at.
     fn signal(&self, data: &str, signal: Signal) {
-        let Some(pid) = i32::try_from(self.id.pid).ok().and_then(Pid::from_raw) else {
-            return;
-        };
-        let handle = Handle::open(pid);
-        if self.still_ours(data) {
-            // an error means that it is gone, which the wait sees
-            handle.signal(signal).ok();
-        }
+        signal_if(self.id, signal, || self.still_ours(data));
     }
+}
+
+/// Signals the process if `meant` still says so, and none that got its number after that.
+pub(in crate::supervise) fn signal_if(id: ProcessId, signal: Signal, meant: impl FnOnce() -> bool) {
+    let Some(pid) = i32::try_from(id.pid).ok().and_then(Pid::from_raw) else {
+        return;
+    };
+    let handle = Handle::open(pid);
+    if meant() && alive(id) {
+        // an error means that it is gone, which the wait sees, or another user's
+        handle.signal(signal).ok();
+    }
+}
+
+/// Whether a process is a child of this app, or descends from one of this data folder.
+pub(in crate::supervise) fn is_ours(pid: u32, data: &str) -> bool {
+    let own = std::process::id();
+    let child = own != 1 && table::stat(pid).is_some_and(|stat| stat.parent == own);
+    child || Environ::of(pid).is_some_and(|env| env.get(MARKER_DATA) == Some(data.as_bytes()))
+}
+
+/// Whether this app runs below that process, or is it.
+pub(in crate::supervise) fn is_above(pid: u32) -> bool {
+    // the table changes meanwhile: no line is longer than this
+    const LINE_MAX: usize = 1_000;
+    let parent = |pid: &u32| table::stat(*pid).map(|stat| stat.parent);
+    std::iter::successors(Some(std::process::id()), parent).take(LINE_MAX).any(|above| above == pid)
 }
 
 /// What a signal goes to.

@@ -310,11 +310,10 @@ impl Effects {
                 let look = Look::Transcript { folder, account, cli_session, copied_from, uuids };
                 self.asks.look(self.generation, ask, look)
             }
-            Question::TakeOver { account, cli_session, holder } => self.asks.look(
-                self.generation,
-                ask,
-                Look::TakeOver { account, cli_session, holder },
-            ),
+            Question::TakeOver { cli_session, copied_from, holder } => {
+                let look = Look::TakeOver { cli_session, copied_from, holder };
+                self.asks.look(self.generation, ask, look)
+            }
             Question::Stamped => Some(or_failed(self.stamped())),
             Question::Handover { session } => Some(or_failed(self.handover(session))),
         };

@@ -1,7 +1,7 @@
 //! One writer per conversation on the whole machine: a conversation that another program has
 //! open is not resumed. The row says where it is open; the person may take it over or go on in a copy.
 
-use super::asks::AskFor;
+use super::asks::{AskFor, LaunchFor};
 use super::commands::{error, not_found};
 use super::{Act, Question, ReplyTo};
 use super::{Cx, State, view};
@@ -11,7 +11,7 @@ use crate::ipc::{IpcCode, IpcError, Reply};
 use crate::launch::Conversation;
 use crate::recovery::replay_plan::resume_id;
 use crate::session::Holder;
-use crate::verdict::Actor;
+use crate::verdict::{Actor, Source};
 
 impl State {
     /// What a look found of other programs on this conversation.
@@ -24,6 +24,8 @@ impl State {
             return;
         }
         session.live.held = holder;
+        // a copy was chosen for the program that was seen then
+        session.live.copy_held = false;
         cx.touched.insert(id);
     }
 
@@ -62,7 +64,7 @@ impl State {
         let asked = self.held_by(id).and_then(|holder| {
             let row = self.known(id)?;
             let cli_session = resume_id(row).ok_or_else(not_held)?;
-            Ok(Question::TakeOver { account: row.account.clone(), cli_session, holder })
+            Ok(Question::TakeOver { cli_session, copied_from: row.cli_session_before, holder })
         });
         match asked {
             Ok(question) => {
@@ -101,14 +103,22 @@ impl State {
         session.live.held.clone().ok_or_else(not_held)
     }
 
-    /// The way is free: what the row's button does happens.
+    /// The way is free: what the row's button does happens. A reply that comes back by itself comes
+    /// back now, for the person has just said so.
     fn go_on(&mut self, cx: &mut Cx, id: SessionId) -> Result<Reply, IpcError> {
         let Some(session) = self.sessions.get(&id) else {
             return Err(not_found());
         };
+        if session.live.restart_under_way() {
+            return Ok(Reply::Done);
+        }
         match attention(&view(session), &self.policy, &self.limits, cx.now).pill {
             Some(Pill::Continue) => self.continue_session(cx, id),
             Some(Pill::Retry) => self.force_restart(cx, id),
+            None if session.row.in_shape() => {
+                self.ask_launch(cx, id, LaunchFor::Replay(Source::RetryButton));
+                Ok(Reply::Done)
+            }
             None => Ok(Reply::Done),
         }
     }

@@ -32,10 +32,10 @@ pub enum Question {
     /// End the foreign process that holds a conversation: only by the person's click, looked at again
     /// first, SIGTERM only.
     TakeOver {
-        /// The account whose config folder names the holder.
-        account: String,
         /// The conversation.
         cli_session: CliSessionId,
+        /// The one it was copied from, which may be the one that is held.
+        copied_from: Option<CliSessionId>,
         /// The process that was seen.
         holder: Holder,
     },
@@ -68,7 +68,7 @@ pub enum Answer {
     },
     /// To [`Question::TakeOver`].
     TakenOver {
-        /// The process is gone.
+        /// It is gone, or has let the conversation go.
         gone: bool,
     },
     /// To [`Question::Stamped`].

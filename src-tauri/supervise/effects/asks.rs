@@ -1,10 +1,11 @@
 //! Answers the rules' questions about the world outside, each on a thread of its own where looking
-//! may take long.
+//! may take long. It touches nothing but a program that the person wants to take over from.
 
 use super::ground::Ground;
 use super::pool::Pool;
+use crate::supervise::children::SweepTimings;
 use crate::supervise::driver::inbox::{Inbox, Message};
-use crate::supervise::probes::{self, FolderState};
+use crate::supervise::probes::{self, FolderState, Holders};
 use omniscio_core::id::{CliSessionId, Uuid};
 use omniscio_core::session::Holder;
 use omniscio_core::supervisor::{Answer, AskId, TranscriptFacts};
@@ -16,7 +17,7 @@ use std::time::Duration;
 /// most some for every session, for the rules ask again only when they gave an answer up.
 const LOOKING_MAX: usize = 64;
 
-/// A question to the file system.
+/// A question to the file system and its processes.
 pub(super) enum Look {
     Folder {
         folder: String,
@@ -29,8 +30,8 @@ pub(super) enum Look {
         uuids: Vec<Uuid>,
     },
     TakeOver {
-        account: String,
         cli_session: CliSessionId,
+        copied_from: Option<CliSessionId>,
         holder: Holder,
     },
 }
@@ -69,18 +70,44 @@ fn answer(ground: &Ground, look: Look) -> Answer {
         Look::Transcript { folder, account, cli_session, copied_from, uuids } => {
             let folder_present = present(ground, &folder);
             let found = |id| found(ground, &account, id, &uuids);
-            let holder = None;
-            match cli_session.map(|id| or_copied(found, id, copied_from)) {
-                None => {
-                    let found = TranscriptFacts::default();
+            let Some(id) = cli_session else {
+                let found = TranscriptFacts::default();
+                return Answer::Transcript { folder_present, found, holder: None };
+            };
+            match or_copied(found, id, copied_from) {
+                Ok(found) => {
+                    let original = copied_from.filter(|_| found.fell_back);
+                    // last of all: what opens it after this look is not seen
+                    let holder = with_holders(ground, id, original, |holders| holders.first());
                     Answer::Transcript { folder_present, found, holder }
                 }
-                Some(Ok(found)) => Answer::Transcript { folder_present, found, holder },
-                Some(Err(words)) => failed(&words),
+                Err(words) => failed(&words),
             }
         }
-        Look::TakeOver { .. } => Answer::TakenOver { gone: false },
+        Look::TakeOver { cli_session, copied_from, holder } => {
+            let SweepTimings { term_grace, poll, .. } = ground.sweep_timings();
+            let gone = with_holders(ground, cli_session, copied_from, |holders| {
+                holders.end(&holder, term_grace, poll)
+            });
+            Answer::TakenOver { gone }
+        }
     }
+}
+
+/// Asks who has the conversation open, or the one it was copied from.
+fn with_holders<T>(
+    ground: &Ground,
+    id: CliSessionId,
+    copied_from: Option<CliSessionId>,
+    ask: impl FnOnce(&Holders<'_>) -> T,
+) -> T {
+    let conversations: Vec<CliSessionId> = [id].into_iter().chain(copied_from).collect();
+    ask(&Holders {
+        config_folders: &ground.config_folders(),
+        limit: Duration::from_millis(ground.limits.folder_probe_ms),
+        conversations: &conversations,
+        data: &ground.data,
+    })
 }
 
 /// The conversation, or the one it was copied from where the CLI has only that.

@@ -11,6 +11,7 @@ use omniscio_core::launch::LaunchPlan;
 use omniscio_core::launch::child_env::{Var, child_env};
 use omniscio_core::launch::line::{launch_args, launch_env};
 use omniscio_core::limits::Limits;
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -77,6 +78,12 @@ impl Ground {
     /// An account by its id.
     pub(super) fn account(&self, id: &str) -> Option<&Account> {
         self.accounts.iter().find(|account| account.id == id)
+    }
+
+    /// The config folders of all accounts, each once.
+    pub(super) fn config_folders(&self) -> Vec<PathBuf> {
+        let folders = self.accounts.iter().filter_map(|account| account.config_folder(self.home()));
+        folders.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     /// The user's home folder, as the login shell names it.

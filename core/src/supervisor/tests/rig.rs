@@ -36,6 +36,8 @@ pub(super) struct Rig {
     pub(super) folder: bool,
     /// Another program that has the conversation open.
     pub(super) holder: Option<crate::session::Holder>,
+    /// It does not end when it is asked to.
+    pub(super) stubborn: bool,
     /// How busy the machine is, in thousandths: sampled every five seconds while time passes.
     pub(super) busy: Option<u16>,
     sampled: Mono,
@@ -74,6 +76,7 @@ impl Rig {
             replies: Vec::new(),
             folder: true,
             holder: None,
+            stubborn: false,
             busy: None,
             sampled: Mono(0),
             settings: Settings::default(),
@@ -252,8 +255,8 @@ impl Rig {
         match question {
             Question::Folder { .. } => Answer::Folder { present: self.folder },
             Question::TakeOver { .. } => {
-                self.holder = None;
-                Answer::TakenOver { gone: true }
+                self.holder = self.holder.take().filter(|_| self.stubborn);
+                Answer::TakenOver { gone: self.holder.is_none() }
             }
             Question::Transcript { uuids, .. } => Answer::Transcript {
                 holder: self.holder.clone(),
