@@ -101,6 +101,9 @@ impl State {
         if let Some(session) = self.session(id) {
             session.live.rung_at = None;
         }
+        if self.quitting {
+            return;
+        }
         // rule: RA-12
         if !self.retire_pre_init_orphan(cx, id) {
             self.rung(cx, id, None);

@@ -261,6 +261,9 @@ impl State {
         // rule: LD-07, LD-08, LD-09, LD-10
         self.scan.valve_at = None;
         let mut stranded = core::mem::take(&mut self.scan.stranded);
+        if self.quitting {
+            return;
+        }
         stranded.sort_by_key(|row| (core::cmp::Reverse(row.streak), row.since, row.id));
         for Stranded { id, streak, looked, .. } in stranded {
             let Some(facts) = self.row_facts(cx.now.mono, id, Some(&looked)) else {
