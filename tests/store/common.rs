@@ -3,8 +3,8 @@
 use omniscio_core::card::{Card, CardKind};
 use omniscio_core::id::{Rng, Uuid};
 use omniscio_core::session::{
-    AbortCause, ArchiveReason, CallState, ChildMark, OpenTurn, PendingAction, PermissionMode,
-    ReplayMemory, SessionRow, Status, StopReason, ToolCall,
+    AbortCause, ArchiveReason, CallState, ChildMark, Gate, Ladder, OpenTurn, PendingAction,
+    PermissionMode, ReplayMemory, SessionRow, Status, StopReason, ToolCall,
 };
 use omniscio_core::supervisor::Write;
 use omniscio_core::time::{Day, Wall};
@@ -54,6 +54,7 @@ pub(crate) fn as_stored(row: &SessionRow) -> SessionRow {
     if row.deleted_at.is_some() {
         (row.title, row.replay) = Default::default();
         (row.card, row.words, row.answer_line) = Default::default();
+        (row.launch_request, row.gates) = Default::default();
     }
     row
 }
@@ -181,13 +182,18 @@ impl Chance {
             delivered: self.coin(),
             turn_count: self.below(1 << 40),
             turn: self.maybe(Self::turn),
+            turn_since: self.maybe(Self::wall),
             replay: self.replay(),
             hide_since: self.maybe(Self::wall),
             retry_attempts: self.below(256) as u8,
             retry_day: self.maybe(|c| Day(c.below(60_000) as i32 - 10_000)),
             last_restart_at: self.maybe(Self::wall),
             stop_reason: self.maybe(|c| c.pick(StopReason::ALL)),
+            ladder: Ladder { rungs: self.below(256) as u8, due: self.maybe(Self::wall) },
             abort_cause: self.maybe(|c| c.pick(AbortCause::ALL)),
+            parent: self.maybe(Self::uuid),
+            launch_request: self.maybe(Self::text),
+            gates: (0..self.below(3)).map(|_| self.gate()).collect(),
             card: self.maybe(Self::card),
             words: self.maybe(Self::text),
             resets_at: self.maybe(Self::wall),
@@ -198,8 +204,12 @@ impl Chance {
             deleted_at: if self.below(8) == 0 { Some(self.wall()) } else { None },
             child: self
                 .maybe(|c| ChildMark { pid: c.below(1 << 22) as u32, start: c.0.next_u64() }),
-            ..SessionRow::new(id, String::new(), String::new(), String::new(), NOW)
+            id,
         }
+    }
+
+    fn gate(&mut self) -> Gate {
+        Gate { name: self.text(), opened_at: self.wall() }
     }
 
     fn turn(&mut self) -> OpenTurn {

@@ -8,7 +8,6 @@ use omniscio_core::session::{OpenTurn, PendingAction, SessionRow, Status};
 use omniscio_core::settings::Settings;
 use omniscio_core::supervisor::Write;
 use omniscio_lib::supervise::store::{Committed, Store};
-use std::thread;
 
 fn turn(number: u64) -> OpenTurn {
     OpenTurn { number, since: NOW, replay: None, real_output: false }
@@ -95,36 +94,4 @@ fn a_new_row_does_not_replace_one_that_is_there_and_a_missing_one_is_not_changed
         assert!(matches!(store.commit(&[write], NOW), Ok(Committed::Refused { .. })));
     }
     assert_eq!(dump(&database), before);
-}
-
-// proves: CT-03
-#[test]
-fn a_hundred_threads_that_count_at_once_lose_no_count() {
-    let (_folder, database) = folder();
-    let mut store = Store::open(&database).unwrap();
-    commit(&mut store, &[insert(&plain(1))]);
-    let counted: u32 = thread::scope(|scope| {
-        let threads: Vec<_> = (0..100)
-            .map(|_| {
-                scope.spawn(|| {
-                    let mut store = Store::open(&database).unwrap();
-                    for tries in 1.. {
-                        let read = store.row(Uuid(1)).unwrap().unwrap();
-                        let mut after = read.clone();
-                        after.retry_attempts += 1;
-                        if store.commit(&[change(Some(&read), &after)], NOW).unwrap()
-                            == Committed::Done
-                        {
-                            return tries;
-                        }
-                    }
-                    unreachable!()
-                })
-            })
-            .collect();
-        threads.into_iter().map(|thread| thread.join().unwrap()).sum()
-    });
-    assert_eq!(store.row(Uuid(1)).unwrap().unwrap().retry_attempts, 100);
-    assert!(counted >= 100);
-    assert_log_tells_all(&store);
 }

@@ -3,8 +3,12 @@
 //! A fixture is SQL named by the version it is for; it is laid into a database that the runner
 //! brought up to that version.
 
-use crate::common::{assert_log_tells_all, assert_sound, dump_of, folder};
+use crate::common::{NOW, assert_log_tells_all, assert_sound, dump_of, folder};
 use omniscio_core::id::Uuid;
+use omniscio_core::limits::Limits;
+use omniscio_core::settings::{KillSwitches, Settings};
+use omniscio_core::supervisor::{self, Act, Answer, AskId, Boot, Input, Question, State, Step};
+use omniscio_core::time::{Day, Mono, Now};
 use omniscio_lib::supervise::store::migrate::{LATEST, MIGRATIONS, Migration, run};
 use omniscio_lib::supervise::store::{Store, StoreError};
 use rusqlite::Connection;
@@ -33,7 +37,8 @@ fn old_database(version: u32, fixture: &Path, database: &Path) -> Connection {
     connection
 }
 
-fn baseline(database: &Path) -> Connection {
+/// The newest database before the retro-fill: every combination of what it looks at.
+pub(crate) fn baseline(database: &Path) -> Connection {
     let (version, fixture) = fixtures().into_iter().find(|(version, _)| *version == 255).unwrap();
     old_database(version, &fixture, database)
 }
@@ -84,6 +89,12 @@ fn is_fingerprint(row: &[String]) -> bool {
         && row[at("pending_action")] == "NULL"
         && row[at("deleted_at")] == "NULL"
         && row[at("delivered")] == "0"
+}
+
+/// The ids of the rows that the retro-fill is for, by the contract's words.
+pub(crate) fn fingerprint_ids(connection: &Connection) -> Vec<Uuid> {
+    let rows = sessions(connection).into_iter().filter(|(_, row)| is_fingerprint(row));
+    rows.map(|(id, _)| id.parse().unwrap()).collect()
 }
 
 /// What stands in the other tables.
@@ -165,6 +176,62 @@ fn the_retro_fill_stamps_exactly_the_fingerprint_and_leaves_the_rest_byte_for_by
     let mut told: Vec<Uuid> = told.map(|line| line.session).collect();
     told.sort();
     assert_eq!(told, stamped);
+}
+
+/// Every question of a step, with its number.
+fn asked(step: &Step) -> Vec<(AskId, Question)> {
+    let acts = step.acts.iter();
+    acts.filter_map(|act| match act {
+        Act::Ask { ask, question } => Some((*ask, question.clone())),
+        _ => None,
+    })
+    .collect()
+}
+
+// proves: MG-03, SC-02
+#[test]
+fn the_first_scan_after_the_upgrade_looks_at_every_row_that_was_stamped() {
+    let (_folder, database) = folder();
+    let old = baseline(&database);
+    let ids = fingerprint_ids(&old);
+    drop(old);
+    let store = Store::open(&database).unwrap();
+    let loaded = store.load().unwrap();
+    let boot = Boot {
+        seed: 1,
+        first: true,
+        rows: loaded.rows.clone(),
+        queues: loaded.queues,
+        block_counts: loaded.block_counts,
+        live: Vec::new(),
+        // the fixture's person turned recovery off; the rule is about one who did not
+        settings: Settings::default(),
+        switches: KillSwitches::default(),
+        accounts: Vec::new(),
+    };
+    let at = |ms: u64| Now { wall: NOW.plus(ms), mono: Mono(ms), day: Day(20_000) };
+    let mut app = State::new(Limits::default());
+    supervisor::step(&mut app, Input::Boot(Box::new(boot)), at(0));
+    let too_early = supervisor::step(&mut app, Input::Wake, at(29_999));
+    assert!(!asked(&too_early).iter().any(|(_, question)| *question == Question::Stamped));
+    let first = supervisor::step(&mut app, Input::Wake, at(30_000));
+    let (ask, _) = asked(&first)
+        .into_iter()
+        .find(|(_, question)| *question == Question::Stamped)
+        .expect("the first scan is 30 s after the start");
+
+    let stamped = store.response_aborted_session_ids().unwrap();
+    let answer = Answer::Stamped { ids: stamped };
+    let looked = asked(&supervisor::step(&mut app, Input::Answer { ask, answer }, at(30_001)));
+    for id in ids {
+        let row = loaded.rows.iter().find(|row| row.id == id).unwrap();
+        let conversation = row.cli_session_id;
+        assert!(
+            looked.iter().any(|(_, question)| matches!(question,
+                Question::Transcript { cli_session, .. } if *cli_session == conversation)),
+            "{id} is on its way to a replay"
+        );
+    }
 }
 
 // proves: MG-04, INV-45

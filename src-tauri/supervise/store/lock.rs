@@ -42,10 +42,7 @@ pub fn acquire(data_dir: &Path) -> Result<Lock, LockError> {
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
-            let mut text = String::new();
-            let read = file.read_to_string(&mut text);
-            let pid = read.ok().and_then(|_| text.trim().parse().ok());
-            return Err(LockError::Held { pid });
+            return Err(LockError::Held { pid: written_pid(&mut file) });
         }
         Err(TryLockError::Error(error)) => return Err(error.into()),
     }
@@ -53,4 +50,21 @@ pub fn acquire(data_dir: &Path) -> Result<Lock, LockError> {
     file.rewind()?;
     writeln!(file, "{}", std::process::id())?;
     Ok(Lock { _file: file })
+}
+
+/// The process that works on this data folder, as far as it can be told: `Some` if one does, with its
+/// id if it has written it. Makes no file and changes none.
+pub fn holder(data_dir: &Path) -> Option<Option<u32>> {
+    let mut file = File::open(data_dir.join(LOCK_FILE)).ok()?;
+    // held for this look only, and shared: two looks do not take each other for the app
+    match file.try_lock_shared() {
+        Ok(()) | Err(TryLockError::Error(_)) => None,
+        Err(TryLockError::WouldBlock) => Some(written_pid(&mut file)),
+    }
+}
+
+fn written_pid(file: &mut File) -> Option<u32> {
+    let mut text = String::new();
+    file.read_to_string(&mut text).ok()?;
+    text.trim().parse().ok()
 }

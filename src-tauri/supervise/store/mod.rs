@@ -2,7 +2,7 @@
 //!
 //! It keeps facts and answers questions about them; it decides nothing, and no other module writes
 //! SQL. `omniscio.db` runs with a write-ahead log, is readable by its user alone, and is changed
-//! only through [`Store::commit`] (a step, all or nothing) beside the migrations.
+//! only through [`Store::commit`] (a step, all or nothing) beside the migrations and [`triage`].
 
 mod audit;
 mod commit;
@@ -12,6 +12,8 @@ pub mod migrate;
 pub mod paths;
 mod read;
 mod row;
+#[cfg(unix)]
+pub mod triage;
 
 pub use commit::Committed;
 pub use error::StoreError;

@@ -144,7 +144,8 @@ pub(super) fn from_facts(found: Facts) -> Result<SessionRow, StoreError> {
 }
 
 /// The facts that quote the conversation.
-const SAID: [&str; 5] = ["title", "card", "words", "answer_line", "replay"];
+const SAID: [&str; 7] =
+    ["title", "card", "words", "answer_line", "replay", "launch_request", "gates"];
 
 /// Whether a fact quotes the conversation.
 pub(super) fn is_said(name: &str) -> bool {
