@@ -8,6 +8,8 @@ use tauri::Url;
 
 /// The kernel takes no longer path.
 const PATH_MAX_BYTES: usize = 4_096;
+/// No model has a longer name.
+const MODEL_MAX_BYTES: usize = 200;
 /// Longer links are nobody's.
 const URL_MAX_BYTES: usize = 8_192;
 /// Programs outside that may get a link.
@@ -37,10 +39,23 @@ fn absolute(given: &str, otherwise: &str) -> Result<(), IpcError> {
     Ok(())
 }
 
-/// A command's paths; everything else in it is checked by the rules, which know the rows.
+/// A model's name is a word of the CLI's command line: it must not look like a flag.
+fn model(name: Option<&str>) -> Result<(), IpcError> {
+    let name = name.unwrap_or_default().trim();
+    if name.len() > MODEL_MAX_BYTES || name.starts_with('-') || name.chars().any(char::is_control) {
+        return Err(invalid("This is no name of a model."));
+    }
+    Ok(())
+}
+
+/// A command's paths and names; everything else in it is checked by the rules, which know the rows.
 pub(super) fn command(command: &Command) -> Result<(), IpcError> {
     match command {
-        Command::Create { folder, .. } => full_path(folder),
+        Command::Create { folder, model: name, .. } => {
+            model(name.as_deref())?;
+            full_path(folder)
+        }
+        Command::SwitchModel { model: name, .. } => model(name.as_deref()),
         // it is started in any project's folder; an empty one is none
         Command::SetSetting { change: SettingChange::ClaudePath(program) }
             if !program.is_empty() =>
@@ -53,7 +68,6 @@ pub(super) fn command(command: &Command) -> Result<(), IpcError> {
         | Command::Retry { .. }
         | Command::Continue { .. }
         | Command::ReplyCard { .. }
-        | Command::SwitchModel { .. }
         | Command::TakeOver { .. }
         | Command::ForkHeld { .. }
         | Command::End { .. }
@@ -147,6 +161,7 @@ fn invalid(words: &str) -> IpcError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use omniscio_core::id::Uuid;
     use omniscio_core::ipc::FolderCommand;
 
     #[test]
@@ -216,6 +231,26 @@ mod tests {
         for bad in ["claude", "./claude", "~/claude", "../claude", "/a\0b"] {
             assert_eq!(set(bad), Err(IpcCode::Invalid), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_models_name_is_no_flag() {
+        let switch = |name: &str| {
+            let (session, model) = (Uuid(1), Some(name.to_string()));
+            command(&Command::SwitchModel { session, model }).map_err(|error| error.code)
+        };
+        for good in ["", "opus", "claude-opus-4-5[1m]", "us.anthropic.claude/v1:0"] {
+            assert_eq!(switch(good), Ok(()), "{good}");
+        }
+        let long = "x".repeat(MODEL_MAX_BYTES + 1);
+        for bad in ["--help", " -p", "a\nb", &long] {
+            assert_eq!(switch(bad), Err(IpcCode::Invalid), "{bad}");
+        }
+        let mut create = create(false);
+        if let Command::Create { model, .. } = &mut create {
+            *model = Some("--x".to_string());
+        }
+        assert_eq!(command(&create).map_err(|error| error.code), Err(IpcCode::Invalid));
     }
 
     fn create(user_settings_only: bool) -> Command {
