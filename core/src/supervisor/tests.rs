@@ -2,10 +2,12 @@
 
 mod cases;
 mod found;
+mod held;
 mod ladder;
 mod load;
 mod reviewed;
 mod rig;
+mod workers;
 
 use super::*;
 use crate::card::CardReply;
