@@ -93,7 +93,7 @@ impl Write for DailyFile {
 
 /// Opens a day's file and removes those of days long past.
 fn open_day(folder: &Path, day: i32) -> io::Result<(File, u64)> {
-    let path = folder.join(format!("{PREFIX}{}{SUFFIX}", Day(day).to_iso()));
+    let path = day_path(folder, day);
     let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
     let written = file.metadata()?.len();
     let names = fs::read_dir(folder)?.flatten().map(|entry| entry.file_name());
@@ -109,22 +109,34 @@ fn open_day(folder: &Path, day: i32) -> io::Result<(File, u64)> {
     Ok((file, written))
 }
 
+fn day_path(folder: &Path, day: i32) -> PathBuf {
+    folder.join(format!("{PREFIX}{}{SUFFIX}", Day(day).to_iso()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::ffi::OsString;
 
     #[test]
     fn a_day_has_its_file_and_old_days_go() {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("logs");
         let mut log = DailyFile::open(&folder, 1_000).unwrap();
+        fs::write(folder.join("own-notes.log"), "").unwrap();
+        // the file of today, which opening made: its date is no part of this test
+        fs::remove_file(day_path(&folder, log.day)).unwrap();
         for day in 0..20 {
             log.write_line(b"{\"key\":\"sk-ant-0123456789\"}\n", day).unwrap();
         }
         let mut names: Vec<_> =
             fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         names.sort();
-        assert_eq!(names.len(), DAYS_KEPT);
+        // the 14 newest of 20, and what is not the log's stays
+        let mut kept: Vec<OsString> =
+            (7..=20).map(|day| format!("omniscio.1970-01-{day:02}.log").into()).collect();
+        kept.push("own-notes.log".into());
+        assert_eq!(names, kept);
         let last = folder.join("omniscio.1970-01-20.log");
         assert_eq!(fs::read_to_string(&last).unwrap(), "{\"key\":\"[cut]\"}\n");
         assert_eq!(fs::metadata(&last).unwrap().permissions().mode() & 0o777, 0o600);
@@ -148,5 +160,14 @@ mod tests {
         }
         let text = fs::read_to_string(dir.path().join("omniscio.1970-01-04.log")).unwrap();
         assert_eq!(text, "12345678\n{\"message\":\"the log of this day is full\"}\n");
+
+        // a new start goes on where the file stands, and a new day begins anew
+        let mut log = DailyFile::open(dir.path(), 10).unwrap();
+        for day in [3, 3, 4] {
+            log.write_line(b"12345678\n", day).unwrap();
+        }
+        let read = |day| fs::read_to_string(day_path(dir.path(), day)).unwrap();
+        assert_eq!(read(3), text);
+        assert_eq!(read(4), "12345678\n");
     }
 }
