@@ -2,6 +2,7 @@
 //!
 //! It makes the data folder and starts the log in it; it opens no window and starts no supervisor.
 
+use crate::ctl_client::Ask;
 use crate::supervise::accounts::{Account, DEFAULT};
 use crate::supervise::handle::Handle;
 use crate::supervise::load::Sampler;
@@ -45,6 +46,20 @@ pub struct Args {
     /// Use this CLI instead of the one that is found
     #[arg(long, value_name = "PATH", conflicts_with = "fake")]
     pub claude: Option<PathBuf>,
+    /// What to do instead of opening the window
+    #[command(subcommand)]
+    pub act: Option<Act>,
+}
+
+/// What the program does beside opening the window.
+#[derive(Debug, clap::Subcommand)]
+pub enum Act {
+    /// Ask the running app, from inside of a session or from another program
+    Ctl {
+        /// What to ask.
+        #[command(subcommand)]
+        ask: Ask,
+    },
 }
 
 /// What the window half needs to start.

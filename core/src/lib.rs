@@ -22,6 +22,7 @@ pub mod launch;
 pub mod limits;
 pub mod load;
 pub mod message;
+pub mod poll;
 pub mod prompt;
 pub mod recovery;
 pub mod session;

@@ -9,6 +9,7 @@ pub(super) mod inbox;
 
 use super::board::Board;
 use super::clock::Clock;
+use super::ctl::Bound;
 use super::effects::parts::Asked;
 use super::effects::{Effects, Ran};
 use super::listener::Outbox;
@@ -44,6 +45,9 @@ pub(super) struct Fixed {
     pub(super) seed: u64,
     pub(super) rules: Rules,
 }
+
+/// What is this app's alone on its data folder, in the order in which it is let go.
+pub(super) type Held = (Option<Bound>, Lock);
 
 /// The loop and all it works with.
 pub(super) struct Driver {
@@ -83,7 +87,7 @@ impl Driver {
 
     /// Runs until the rules say that the app may end. `started` is called once the first rows are in.
     /// The lock of the data folder is let go at the very end.
-    pub(super) fn run(mut self, started: impl FnOnce(), lock: Lock) {
+    pub(super) fn run(mut self, started: impl FnOnce(), held: Held) {
         let ending = Ending {
             inbox: Arc::clone(&self.inbox),
             board: Arc::clone(&self.board),
@@ -105,7 +109,7 @@ impl Driver {
         self.inbox.close();
         self.effects.end();
         drop(self.effects);
-        drop(lock);
+        drop(held);
         drop(ending);
     }
 

@@ -15,9 +15,10 @@ use omniscio_core::ipc::{
     AuditLine, CliState, Explanation, FolderCheck, FolderCommand, IpcCode, IpcError, Reply,
     Snapshot, TranscriptPage,
 };
-use omniscio_core::settings::{KillSwitches, SettingChange};
+use omniscio_core::poll::{PollRow, plugin_poll};
+use omniscio_core::settings::{KillSwitches, Policy, SettingChange};
 use omniscio_core::supervisor::{Command, Input};
-use omniscio_core::time::Wall;
+use omniscio_core::time::{Day, Mono, Now, Wall};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -108,6 +109,15 @@ impl Handle {
             recent_folders,
             home: ground.home().map(|home| home.display().to_string()),
         })
+    }
+
+    /// The sessions that need a person, oldest first (OD-41).
+    pub fn poll(&self) -> Vec<PollRow> {
+        let Inner { board, ground, switches, clock, .. } = &*self.inner;
+        let policy = Policy { settings: board.settings(), switches: *switches };
+        let now = clock.now();
+        let now = Now { wall: Wall(now.wall_ms), mono: Mono(now.mono_ms), day: Day(now.local_day) };
+        plugin_poll(&board.rows(), &policy, &ground.limits, now)
     }
 
     /// One page of a conversation: at most `limit` blocks before block `before`, or its last ones.

@@ -10,6 +10,8 @@ pub mod children;
 #[cfg(unix)]
 pub mod clock;
 #[cfg(unix)]
+pub mod ctl;
+#[cfg(unix)]
 mod driver;
 #[cfg(unix)]
 mod effects;

@@ -5,8 +5,9 @@ use super::accounts::{self, Account};
 use super::board::Board;
 use super::children::{self, ProcessId, RecordedSession};
 use super::clock::Clock;
+use super::ctl;
 use super::driver::inbox::{Inbox, Message};
-use super::driver::{Driver, Fixed};
+use super::driver::{Driver, Fixed, Held};
 use super::effects::Effects;
 use super::effects::ground::{Ground, Program};
 use super::handle::{Handle, Inner};
@@ -160,9 +161,10 @@ impl Supervisor {
         let effects = Effects::new(store, &ground, &inbox, outbox.clone(), Arc::clone(&board));
         let driver = Driver::new(effects, fixed, Arc::clone(&inbox), outbox, Arc::clone(&board));
         let sampling = config.sampler.start(sample_every, Arc::clone(&inbox));
-        start_loop(driver, lock, sampling)?;
+        let (served, bound) = control_socket(&ground).map(ctl::Socket::split).unzip();
+        start_loop(driver, (bound, lock), sampling)?;
         ask_version(&ground, &inbox);
-        Ok(Handle::new(Inner {
+        let handle = Handle::new(Inner {
             inbox,
             board,
             ground,
@@ -171,7 +173,23 @@ impl Supervisor {
             fake: config.fake,
             fixed: matches!(config.cli, Cli::Fixed { .. }),
             clock: Clock,
-        }))
+        });
+        if let Some(Err(error)) = served.map(|served| served.serve(handle.clone())) {
+            tracing::error!(%error, "nobody listens to `omniscio ctl`");
+        }
+        Ok(handle)
+    }
+}
+
+/// The socket of `omniscio ctl`; the app works without it.
+fn control_socket(ground: &Ground) -> Option<ctl::Socket> {
+    // rule: A-22
+    match ctl::Socket::bind(Path::new(&ground.data)) {
+        Ok(socket) => Some(socket),
+        Err(error) => {
+            tracing::error!(%error, "there is no socket for `omniscio ctl`");
+            None
+        }
     }
 }
 
@@ -254,13 +272,13 @@ fn boot_sweep(ground: &Ground, children: Vec<(String, ChildMark)>) {
 }
 
 /// The loop on its thread, and the samples for it; returns once its first state is in.
-fn start_loop(driver: Driver, lock: Lock, sampling: Sampling) -> Result<(), StartError> {
+fn start_loop(driver: Driver, held: Held, sampling: Sampling) -> Result<(), StartError> {
     let (started, first) = sync_channel(1);
     thread::Builder::new()
         .name("supervisor".to_string())
         .spawn(move || {
             // an error means that nobody waits any more
-            driver.run(|| started.send(()).unwrap_or_default(), lock);
+            driver.run(|| started.send(()).unwrap_or_default(), held);
             drop(sampling);
         })
         .map_err(StartError::System)?;

@@ -4,6 +4,7 @@
 use super::words;
 use crate::supervise::accounts::{Account, variable};
 use crate::supervise::children::{Marker, StopTimings, SweepTimings};
+use crate::supervise::ctl;
 use crate::supervise::driver::inbox::Failed;
 use crate::supervise::pty::LaunchLine;
 use omniscio_core::id::SessionId;
@@ -52,7 +53,9 @@ impl Ground {
         let account =
             self.account(&plan.account).ok_or_else(|| words::no_account(&plan.account))?;
         let marker = self.marker(plan.session);
-        let marker = marker.variables().map(|(name, value)| (name.to_string(), value.to_string()));
+        let variables = marker.variables();
+        let marker = variables.iter().map(|(name, value)| ((*name).to_string(), value.to_string()));
+        let marker: Vec<Var> = marker.chain([ctl::variable(Path::new(&self.data))]).collect();
         let env =
             child_env(&self.login_env, &account.child_variables(), &launch_env(plan), &marker);
         let mut args = program.args;
