@@ -1,6 +1,7 @@
 //! The supervisor itself dies, or is started twice, while the real CLI works.
 
 use crate::bench::{Bench, config};
+use crate::looks::marked;
 use crate::support::mock_api::{Gate, Reply};
 use crate::support::namespace::in_namespace;
 use crate::support::real_cli::{wait_for, wait_until};
@@ -57,18 +58,6 @@ fn start_apart(bench: &Bench, text: &str) -> Child {
         .expect("a second process")
 }
 
-/// Processes that carry the session's marker.
-fn marked(session: &str) -> Vec<u32> {
-    let wanted = format!("OMNISCIO_SESSION={session}");
-    let pids = fs::read_dir("/proc").expect("a process table");
-    pids.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-        .filter(|pid: &u32| {
-            let environ = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-            environ.split(|byte| *byte == 0).any(|pair| pair == wanted.as_bytes())
-        })
-        .collect()
-}
-
 fn runs(file: &Path) -> usize {
     fs::read_to_string(file).map_or(0, |text| text.lines().count())
 }
@@ -107,8 +96,7 @@ fn killed_while_the_cli_works_nothing_is_left_and_the_turn_comes_back() {
             bench.wait_answer(session, "went on from there");
             assert_eq!(runs(&file), 1, "the tool was not run again");
             let ours = bench.row(session).child.expect("a child").pid;
-            let left: Vec<u32> =
-                marked(&session.to_string()).into_iter().filter(|pid| *pid != ours).collect();
+            let left: Vec<u32> = marked(session).into_iter().filter(|pid| *pid != ours).collect();
             assert_eq!(left, [0; 0], "nothing of the first app is left");
             assert_eq!(bench.bubbles(session), 1);
             bench.assert_never_twice("run the tool");

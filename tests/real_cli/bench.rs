@@ -9,13 +9,15 @@ use omniscio_core::ipc::{Event, IpcError, Reply, RowView};
 use omniscio_core::limits::Limits;
 use omniscio_core::session::{PendingAction, SessionRow, Status};
 use omniscio_core::supervisor::Command;
+use omniscio_core::time::{Day, Mono, Now, Wall};
 use omniscio_lib::supervise::accounts::Account;
 use omniscio_lib::supervise::handle::Handle;
 use omniscio_lib::supervise::listener::Listener;
+use omniscio_lib::supervise::load::Sampler;
 use omniscio_lib::supervise::supervisor::{Cli, Config, StartError, Supervisor};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// What the window would have been told.
 #[derive(Clone, Default)]
@@ -23,14 +25,22 @@ pub(crate) struct Seen(Arc<Mutex<Told>>);
 
 #[derive(Default)]
 struct Told {
-    rows: Vec<RowView>,
-    notified: Vec<String>,
+    /// With the time at which it was told.
+    rows: Vec<(Now, RowView)>,
+    notified: Vec<SessionId>,
+}
+
+/// The wall clock of this moment, for what the window works out of a row.
+pub(crate) fn now() -> Now {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("after 1970");
+    let wall = Wall(i64::try_from(since.as_millis()).expect("before the year 292,278,994"));
+    Now { wall, mono: Mono(0), day: Day(0) }
 }
 
 impl Listener for Seen {
     fn events(&self, batch: Vec<Event>) {
         let rows = batch.into_iter().filter_map(|event| match event {
-            Event::Row(row) => Some(*row),
+            Event::Row(row) => Some((now(), *row)),
             Event::Gone(_)
             | Event::Block { .. }
             | Event::Delta { .. }
@@ -44,8 +54,8 @@ impl Listener for Seen {
         self.0.lock().expect("no panic while told").rows.extend(rows);
     }
 
-    fn notify(&self, _: SessionId, title: &str, body: &str) {
-        self.0.lock().expect("no panic while told").notified.push(format!("{title}: {body}"));
+    fn notify(&self, session: SessionId, _: &str, _: &str) {
+        self.0.lock().expect("no panic while told").notified.push(session);
     }
 
     fn badge(&self, _: usize) {}
@@ -59,6 +69,8 @@ pub(crate) fn limits() -> Limits {
         scan_interval_ms: 500,
         scan_boot_delay_ms: 300,
         replay_debounce_ms: 1_500,
+        // no rung comes by itself, unless the test is about the ladder
+        ladder_first_ms: 1_800_000,
         cli_byte_idle_ms: 10_000,
         cli_heals_first_margin_ms: 1_000,
         silence_open_block_ms: 30_000,
@@ -78,6 +90,8 @@ pub(crate) struct Bench {
     /// Variables beside those of the home; a later one of the same name wins.
     extra: Vec<(String, String)>,
     limits: Limits,
+    /// The account is a login, not an API key.
+    login: bool,
 }
 
 /// How a supervisor is configured on this home; also in a process of its own.
@@ -95,6 +109,7 @@ pub(crate) fn config(data: &Path, variables: Vec<(String, String)>, config_dir: 
         cli: Cli::Fixed { program: cli_path(), args: Vec::new() },
         accounts: Some(vec![account]),
         login_env: Some(login.to_vec()),
+        sampler: Sampler::calm(),
         ..Config::new(data.to_path_buf())
     }
 }
@@ -105,7 +120,18 @@ impl Bench {
         let home = CliHome::new(&api);
         let data = tempfile::tempdir().expect("a temporary folder");
         let (seen, limits) = (Seen::default(), limits());
-        let mut bench = Bench { api, home, seen, handle: None, data, extra: Vec::new(), limits };
+        let (extra, login) = (Vec::new(), false);
+        let mut bench = Bench { api, home, seen, handle: None, data, extra, limits, login };
+        bench.start();
+        bench
+    }
+
+    /// The same with an account that is a login.
+    pub(crate) fn with_login() -> Bench {
+        let mut bench = Bench::new();
+        bench.quit();
+        bench.login = true;
+        bench.extra.push(("CLAUDE_CODE_OAUTH_TOKEN".into(), "dummy-token-for-tests".into()));
         bench.start();
         bench
     }
@@ -125,14 +151,24 @@ impl Bench {
     }
 
     pub(crate) fn config(&self) -> Config {
-        let config = config(self.data(), self.variables(), self.home.config());
+        let mut config = config(self.data(), self.variables(), self.home.config());
+        for account in config.accounts.iter_mut().flatten() {
+            account.api_key = !self.login;
+        }
         Config { limits: self.limits.clone(), ..config }
     }
 
     pub(crate) fn variables(&self) -> Vec<(String, String)> {
         let home = self.home.env().into_iter().map(|(name, value)| (name.to_string(), value));
-        let kept = home.filter(|(name, _)| !self.extra.iter().any(|(extra, _)| extra == name));
+        let kept = home.filter(|(name, _)| {
+            let replaced = self.extra.iter().any(|(extra, _)| extra == name);
+            !replaced && !(self.login && name == "ANTHROPIC_API_KEY")
+        });
         kept.chain(self.extra.iter().cloned()).collect()
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
     }
 
     pub(crate) fn try_start(&self) -> Result<Handle, StartError> {
@@ -192,10 +228,14 @@ impl Bench {
         assert!(matches!(sent, Ok(Reply::Accepted(_))), "{sent:?}");
     }
 
-    pub(crate) fn row(&self, session: SessionId) -> SessionRow {
+    pub(crate) fn view(&self, session: SessionId) -> RowView {
         let snapshot = self.handle().snapshot().expect("a snapshot");
         let found = snapshot.rows.into_iter().find(|view| view.row.id == session);
-        found.expect("the row").row
+        found.expect("the row")
+    }
+
+    pub(crate) fn row(&self, session: SessionId) -> SessionRow {
+        self.view(session).row
     }
 
     pub(crate) fn blocks(&self, session: SessionId) -> Vec<Block> {
@@ -260,23 +300,35 @@ impl Bench {
         audit.iter().filter(|line| line.reason == "attempt charged").count()
     }
 
+    /// Every row of the session that the window was told, with the time of telling.
+    pub(crate) fn told(&self, session: SessionId) -> Vec<(Now, RowView)> {
+        let told = self.seen.0.lock().expect("no panic while told");
+        told.rows.iter().filter(|(_, view)| view.row.id == session).cloned().collect()
+    }
+
     /// States in which the window ever saw the session.
     pub(crate) fn states(&self, session: SessionId) -> Vec<(Status, Option<PendingAction>)> {
+        let told = self.told(session).into_iter();
+        told.map(|(_, view)| (view.row.status, view.row.pending)).collect()
+    }
+
+    /// Notifications about the session.
+    pub(crate) fn notified(&self, session: SessionId) -> usize {
         let told = self.seen.0.lock().expect("no panic while told");
-        let rows = told.rows.iter().filter(|view| view.row.id == session);
-        rows.map(|view| (view.row.status, view.row.pending)).collect()
+        told.notified.iter().filter(|of| **of == session).count()
     }
 
-    pub(crate) fn notified(&self) -> usize {
-        self.seen.0.lock().expect("no panic while told").notified.len()
-    }
-
-    /// What a failed test wants to know: rows, decisions, audit log, requests.
+    /// What a failed test wants to know: rows, decisions, conversations, audit log, requests.
     fn tell(&self) {
         let Some(handle) = &self.handle else { return };
         for view in handle.snapshot().map(|snapshot| snapshot.rows).unwrap_or_default() {
             println!("{:#?}", view.row);
             println!("{:#?}", handle.explain(view.row.id));
+            for block in
+                handle.page(view.row.id, None, 200).map(|page| page.blocks).unwrap_or_default()
+            {
+                println!("{:?} cut off: {}", block.kind, block.cut_off);
+            }
         }
         for line in handle.audit(None, 200).unwrap_or_default().iter().rev() {
             println!("{} {} {} {}", line.at.0, line.actor, line.reason, line.outcome);

@@ -3,9 +3,16 @@
 
 mod app_death;
 mod bench;
+mod broken_replies;
+mod broken_transcripts;
+mod exhausted;
+mod folder;
 mod ground_selftest;
+mod leftovers;
+mod looks;
 mod mock_selftest;
 mod recovery;
+mod refused;
 #[path = "../support/mod.rs"]
 mod support;
 mod turns;

@@ -63,8 +63,8 @@ fn a_stream_dropped_on_every_try_is_replayed_and_answered() {
         bench.assert_never_twice("please answer this");
         assert_eq!(bench.bubbles(session), 1);
         // told once: that the answer is there
-        wait_until(TURN, "the notification", || bench.notified() > 0);
-        assert_eq!(bench.notified(), 1);
+        wait_until(TURN, "the notification", || bench.notified(session) > 0);
+        assert_eq!(bench.notified(session), 1);
     });
 }
 

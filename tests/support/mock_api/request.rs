@@ -119,6 +119,37 @@ impl Request {
         results.map(read).collect()
     }
 
+    /// What the API finds wrong with the pairs of calls and results, in its words: each call's result stands
+    /// in the very next message, and each result follows its call. `None` for a whole history.
+    pub fn pairing_fault(&self) -> Option<String> {
+        let ids = |message: Option<&Value>, kind: &str, key: &str| -> Vec<String> {
+            let content = message.and_then(|m| m["content"].as_array());
+            let blocks = content.map_or(&[][..], Vec::as_slice).iter();
+            let of_kind = blocks.filter(|block| block["type"] == kind);
+            of_kind.filter_map(|block| block[key].as_str().map(String::from)).collect()
+        };
+        let messages = self.messages();
+        (0..=messages.len()).find_map(|n| {
+            let calls = ids(n.checked_sub(1).and_then(|n| messages.get(n)), "tool_use", "id");
+            let results = ids(messages.get(n), "tool_result", "tool_use_id");
+            let alone = |of: &[String], without: &[String]| {
+                let mut alone = of.to_vec();
+                alone.retain(|id| !without.contains(id));
+                (!alone.is_empty()).then(|| alone.join(", "))
+            };
+            if let Some(ids) = alone(&calls, &results) {
+                let at = n - 1;
+                return Some(format!(
+                    "messages.{at}: `tool_use` ids were found without `tool_result` blocks immediately after: {ids}."
+                ));
+            }
+            let ids = alone(&results, &calls)?;
+            Some(format!(
+                "messages.{n}: unexpected `tool_use_id` found in `tool_result` blocks: {ids}."
+            ))
+        })
+    }
+
     fn blocks<'a>(&'a self, role: &'a str) -> impl Iterator<Item = &'a Value> {
         let of_role = self.messages().iter().filter(move |m| m["role"] == role);
         of_role.filter_map(|m| m["content"].as_array()).flatten()
