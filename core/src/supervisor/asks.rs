@@ -271,10 +271,7 @@ impl State {
             return;
         }
         match purpose {
-            LaunchFor::Queue if self.has_task(id) => self.launch_task(cx, id, None),
-            LaunchFor::Replay(source) if self.has_task(id) => {
-                self.launch_task(cx, id, Some(source));
-            }
+            LaunchFor::Queue if self.has_task(id) => self.launch_task(cx, id),
             LaunchFor::Queue if self.queue_is_empty(id) => self.nothing_to_send(cx, id),
             LaunchFor::Queue => {
                 self.fall_back(cx, id, &found);

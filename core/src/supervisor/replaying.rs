@@ -138,6 +138,12 @@ impl State {
             self.stop_child(cx, id);
             return;
         }
+        if self.has_task(id) {
+            // a worker that has not begun its task has nothing to replay but that
+            self.begin_restart(cx, id, source);
+            self.launch_task(cx, id);
+            return;
+        }
         self.fall_back(cx, id, found);
         let minted = self.mint();
         let Some(session) = self.sessions.get(&id) else {

@@ -109,7 +109,9 @@ impl State {
         looked: Option<&Looked>,
     ) -> Option<RowFacts> {
         let session = self.sessions.get(&id)?;
-        let replayable = session.row.replay.message.is_some() || session.row.turn_count > 0;
+        let row = &session.row;
+        let replayable =
+            row.replay.message.is_some() || row.turn_count > 0 || row.launch_request.is_some();
         Some(RowFacts {
             folder_present: looked.map(|looked| looked.folder_present),
             held: looked.is_some_and(|looked| looked.holder.is_some()),

@@ -192,7 +192,9 @@ impl State {
             (Some(_), None) => "message written",
             (None, None) => "a turn began by itself",
         };
-        let to = (Status::Running, self.failed_until_output(id, line.is_none(), replay));
+        // a worker's task is nobody's message yet
+        let by_itself = line.is_none() || self.has_task(id);
+        let to = (Status::Running, self.failed_until_output(id, by_itself, replay));
         self.enter(cx, id, actor, reason, to, |row| {
             row.turn_count = number;
             // rule: A-15

@@ -8,7 +8,6 @@
 use super::asks::LaunchFor;
 use super::commands::error;
 use super::live::{Child, Live, Session};
-use super::replaying::actor_of;
 use super::sending::title_of;
 use super::{AgentTool, Cx, State, Write, change, view};
 use crate::attention::attention;
@@ -20,7 +19,7 @@ use crate::message::{LineText, Message, MessageState, Origin, UserLine, is_local
 use crate::prompt;
 use crate::recovery::orphan::{OrphanFacts, is_pre_init_dead_child};
 use crate::session::{ArchiveReason, Gate, SessionRow, Status};
-use crate::verdict::{Actor, Source};
+use crate::verdict::Actor;
 use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -196,19 +195,9 @@ impl State {
         self.sessions.get(&id).is_some_and(|session| session.row.launch_request.is_some())
     }
 
-    /// The launch of a worker whose task has not begun: always in a conversation of its own. `source`
-    /// is who brings it back, if this is not its first start.
-    pub(super) fn launch_task(&mut self, cx: &mut Cx, id: SessionId, source: Option<Source>) {
+    /// The launch of a worker whose task has not begun: always in a conversation of its own.
+    pub(super) fn launch_task(&mut self, cx: &mut Cx, id: SessionId) {
         let conversation = Conversation::New { id: self.mint().conversation };
-        if let Some(source) = source {
-            let actor = actor_of(source);
-            self.enter(cx, id, actor, source.as_str(), (Status::Starting, None), |row| {
-                row.intent_running = true;
-                row.turn = None;
-                row.words = None;
-            });
-            self.note_restart(cx, id, actor);
-        }
         self.launch_queue(cx, id, conversation, None);
     }
 

@@ -364,26 +364,30 @@ fn with_the_switch_set_an_orphan_is_left_to_the_ordinary_recovery() {
     let row = worker_of(&flock);
     assert!(flock.spawns[spawns..].contains(&row.id), "{row:?}");
     assert_eq!((row.retry_attempts, row.archive_reason), (1, None));
-    // every start of it dies before it begins: two replays, then the ladder to its hard cap
-    let mut rungs = 0;
-    while worker_of(&flock).stop_reason.is_none() {
-        assert!(rungs <= 14, "{:?}", worker_of(&flock));
-        let id = worker_of(&flock).id;
-        flock.shake(id);
-        flock.die(id);
-        rungs += 1;
-        let spawns = flock.spawns.len();
-        for _ in 0..200 {
-            if flock.spawns.len() > spawns || worker_of(&flock).stop_reason.is_some() {
-                break;
-            }
-            flock.pass(15_000);
+}
+
+// proves: PO-06, A-27
+#[test]
+fn with_the_switch_set_a_worker_that_always_dies_climbs_the_ladder_to_its_hard_cap() {
+    let off = KillSwitches { preinit_orphan_retire: true, ..KillSwitches::default() };
+    let mut flock = orphan_in(SHAPE.0, SHAPE.1, off);
+    let worker = worker_of(&flock).id;
+    // two replays of the scan, then twelve rungs: each starts with the task and dies before it begins
+    let starts = |flock: &Flock| flock.spawns.iter().filter(|id| **id == worker).count();
+    for _ in 1..=14 {
+        let before = starts(&flock);
+        while starts(&flock) == before {
+            flock.pass(1_000);
         }
+        flock.shake(worker);
+        let line = flock.lines_of(worker).last().map(|line| line.text.clone());
+        assert_eq!(line, Some(LineText::Own(TASK.into())));
+        flock.die(worker);
     }
     let row = worker_of(&flock);
-    assert_eq!(row.stop_reason, Some(crate::session::StopReason::HardCap), "{rungs}");
+    assert_eq!(row.stop_reason, Some(crate::session::StopReason::HardCap), "{row:?}");
     assert_eq!((row.launch_request.as_deref(), row.archive_reason), (Some(TASK), None));
-    assert_eq!(flock.messages_of(row.id).len(), 0);
+    assert!(flock.messages_of(worker).is_empty());
 }
 
 /// A row as it may stand in the store: of any state, with or without a parent and content.
