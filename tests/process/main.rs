@@ -5,6 +5,7 @@
 
 mod death;
 mod fake_cli;
+mod holders;
 mod launch;
 mod login;
 mod output;
