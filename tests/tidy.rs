@@ -7,10 +7,12 @@
 
 #[path = "tidy/code.rs"]
 mod code;
+#[path = "tidy/marks.rs"]
+mod marks;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use code::{code_of, holds};
@@ -169,12 +171,12 @@ fn files_stay_short() {
 
 #[test]
 fn marks_name_rules_that_exist() {
-    let list = fs::read_to_string(root().join("tests/fixtures/contract_ids.txt")).unwrap();
+    let list = fs::read_to_string(root().join(marks::IDS)).unwrap();
     let known: BTreeSet<&str> = list.lines().collect();
     let mut wrong = Vec::new();
-    for (path, text) in with_extension(&["."], &["rs", "sql", "css"]) {
+    for (path, text) in marks::files(root(), &["."], &marks::MARKED) {
         for (number, line) in text.lines().enumerate() {
-            for id in mark(line) {
+            for id in marks::mark(line).into_iter().flat_map(|(_, ids)| ids) {
                 if !known.contains(id.as_str()) {
                     wrong.push(format!("{path}:{}: `{id}`", number + 1));
                 }
@@ -184,6 +186,20 @@ fn marks_name_rules_that_exist() {
     expect_none(
         wrong,
         "name ids of the contract, comma between them (tests/fixtures/contract_ids.txt)",
+    );
+}
+
+#[test]
+fn rules_md_is_what_the_marks_give() {
+    let page = fs::read_to_string(root().join("RULES.md")).unwrap_or_default();
+    let wanted = marks::page(root());
+    let lines = |text: &str| text.lines().map(str::to_owned).collect::<BTreeSet<_>>();
+    let differing: Vec<String> =
+        lines(&page).symmetric_difference(&lines(&wanted)).cloned().collect();
+    assert!(
+        page == wanted,
+        "run `cargo xtask rules`: RULES.md is not what the marks give:\n  {}",
+        differing.join("\n  ")
     );
 }
 
@@ -215,29 +231,7 @@ fn expect_none(places: Vec<String>, what_to_do: &str) {
 
 /// The project's Rust files below these folders: path from the root, and text.
 fn sources(folders: &[&str]) -> BTreeMap<String, String> {
-    with_extension(folders, &["rs"])
-}
-
-fn with_extension(folders: &[&str], kinds: &[&str]) -> BTreeMap<String, String> {
-    let mut found = BTreeMap::new();
-    let mut open: Vec<PathBuf> = folders.iter().map(|folder| root().join(folder)).collect();
-    while let Some(folder) = open.pop() {
-        for entry in fs::read_dir(&folder).into_iter().flatten() {
-            let path = entry.unwrap().path();
-            let name = path.file_name().unwrap().to_string_lossy();
-            if path.is_dir() {
-                let foreign = ["target", "node_modules", "dist", "gen"].contains(&&*name);
-                if !foreign && !name.starts_with('.') {
-                    open.push(path.clone());
-                }
-            } else if path.extension().is_some_and(|kind| kinds.iter().any(|k| kind == *k)) {
-                let from_root = path.strip_prefix(root()).unwrap_or(&path);
-                let from_root = from_root.to_string_lossy().replace("./", "");
-                found.insert(from_root, fs::read_to_string(&path).unwrap());
-            }
-        }
-    }
-    found
+    marks::files(root(), folders, &["rs"])
 }
 
 /// Every place (file:line: the line) whose code holds one of the names as a whole word, outside
@@ -255,22 +249,4 @@ fn find(folders: &[&str], names: &[&str], allowed: &[&str]) -> Vec<String> {
         }
     }
     places
-}
-
-/// The ids of a `rule:` or `proves:` mark, if the line is one.
-fn mark(line: &str) -> Vec<String> {
-    let line = line.trim();
-    let comment = ["// ", "-- ", "/* "].iter().find_map(|open| line.strip_prefix(open));
-    let ids = comment
-        .and_then(|text| text.strip_prefix("rule: ").or_else(|| text.strip_prefix("proves: ")));
-    let ids = ids.map(|ids| ids.trim_end_matches("*/").trim());
-    ids.map(|ids| ids.split(',').map(|id| id.trim().to_owned()).collect()).unwrap_or_default()
-}
-
-#[test]
-fn marks_are_read_in_every_kind_of_comment() {
-    assert_eq!(mark("    // rule: SC-13"), ["SC-13"]);
-    assert_eq!(mark("-- proves: SC-13, INV-11"), ["SC-13", "INV-11"]);
-    assert_eq!(mark("/* rule: UI-02 */"), ["UI-02"]);
-    assert_eq!(mark("// the rule: none"), Vec::<String>::new());
 }

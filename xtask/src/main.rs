@@ -1,10 +1,13 @@
-//! The project's own commands: `cargo xtask setup | ui | run | test`.
+//! The project's own commands: `cargo xtask setup | ui | run | test | rules`.
 //!
 //! This file reads the command line and nothing else. The commands never change a file outside
-//! `target/`, `ui/dist/` and the two `node_modules` folders; `setup` alone installs packages, and
-//! it says which before it does.
+//! `target/`, `ui/dist/` and the two `node_modules` folders, but for `rules`, which writes RULES.md;
+//! `setup` alone installs packages, and it says which before it does.
 
 mod display;
+#[path = "../../tests/tidy/marks.rs"]
+mod marks;
+mod rules;
 mod run;
 mod setup;
 mod sh;
@@ -21,7 +24,8 @@ Usage: cargo xtask <command>
   test [--long] [FILTER]   set up and run every check and test; with FILTER only the tests
                            whose name contains it. --long: two hours of simulation instead of one minute
   ui [--release]           build the window (WebAssembly) into ui/dist
-  setup [--test]           install what is missing for `run` (or `test`) and stop";
+  setup [--test]           install what is missing for `run` (or `test`) and stop
+  rules                    write RULES.md anew from the marks in the sources";
 
 fn main() -> ExitCode {
     let mut args = std::env::args().skip(1);
@@ -32,6 +36,7 @@ fn main() -> ExitCode {
         "test" => test::Options::parse(&rest).and_then(|options| test::test(&options)),
         "ui" => flag(&rest, "--release").and_then(ui::build),
         "setup" => flag(&rest, "--test").and_then(setup_only),
+        "rules" => nothing(&rest).and_then(|()| rules::write()),
         "" | "help" | "-h" | "--help" => {
             println!("{HELP}");
             Ok(0)
@@ -53,6 +58,14 @@ fn flag(args: &[String], name: &str) -> Result<bool, String> {
         [] => Ok(false),
         [only] if only == name => Ok(true),
         _ => Err(format!("expected nothing or `{name}`, got `{}`.\n\n{HELP}", args.join(" "))),
+    }
+}
+
+/// No argument is known.
+fn nothing(args: &[String]) -> Result<(), String> {
+    match args {
+        [] => Ok(()),
+        _ => Err(format!("expected nothing, got `{}`.\n\n{HELP}", args.join(" "))),
     }
 }
 
