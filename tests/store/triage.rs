@@ -22,10 +22,10 @@ use std::time::Duration;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_triage-aborted-sessions");
 
-/// The program without a home, a data folder or a display.
+/// The program without a display, and with no data of its own but what is named.
 fn program() -> Command {
     let mut command = Command::new(PROGRAM);
-    command.env_clear();
+    command.env_clear().env("XDG_DATA_HOME", "/nowhere");
     command
 }
 

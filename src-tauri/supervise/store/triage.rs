@@ -1,5 +1,5 @@
 //! The escape hatch of `triage-aborted-sessions`: which rows look like a lost reply and carry no mark,
-//! and the same mark for them that migration 0256 gave (an older app may have taken it off again).
+//! and the same mark for them that migration 0256 gave (another version may have taken it off again).
 //!
 //! It works beside a running app. It creates no database, changes no schema, and touches no row outside
 //! the migration's fingerprint.
