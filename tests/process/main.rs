@@ -14,3 +14,4 @@ mod stdin;
 mod stop;
 mod supervisor;
 mod sweep;
+mod workers;

@@ -5,5 +5,5 @@
 
 mod held;
 mod life;
-mod rig;
+pub(crate) mod rig;
 mod trouble;

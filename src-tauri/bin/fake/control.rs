@@ -104,7 +104,12 @@ impl Session {
                 self.leave(0)
             }
             "set_permission_mode" => return self.set_mode(line),
-            "initialize" => protocol::handshake(&self.mode, self.busy),
+            "initialize" => {
+                self.hosted = request["sdkMcpServers"]
+                    .as_array()
+                    .is_some_and(|servers| servers.iter().any(|name| name == protocol::HOST));
+                protocol::handshake(&self.mode, self.busy)
+            }
             "set_model" => {
                 self.model =
                     request["model"].as_str().unwrap_or(protocol::DEFAULT_MODEL).to_owned();

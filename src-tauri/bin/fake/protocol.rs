@@ -93,6 +93,9 @@ pub(crate) fn init(cwd: &str, model: &str, mode: &str, asks_host: bool) -> Value
     })
 }
 
+/// The MCP server that the host may serve over the stream.
+pub(crate) const HOST: &str = "omniscio";
+
 /// The answer to `initialize`.
 pub(crate) fn handshake(mode: &str, busy: bool) -> Value {
     let model = |value: &str, resolved: &str, name: &str| {

@@ -9,6 +9,7 @@
 //! | `pause MS` | silence |
 //! | `think MS` | a thinking block of that length |
 //! | `tool NAME {json} [ask]` | a tool call that does nothing; `ask` asks for permission first |
+//! | `host-tool NAME {json}` | a call of a tool that the host serves over this stream, `mcp__omniscio__NAME` |
 //! | `ask-question {json}` | AskUserQuestion with that input, `{}` for a ready-made question |
 //! | `plan [TEXT]` | ExitPlanMode |
 //! | `bash SECONDS [ask]` | a real `sleep` in a session of its own, as the CLI's Bash |
@@ -41,6 +42,7 @@ pub(crate) enum Step {
     Pause(u64),
     Think(u64),
     Tool { name: String, input: Value, ask: bool },
+    HostTool { name: String, input: Value },
     Question(Value),
     Plan(String),
     Bash { seconds: u64, ask: bool },
@@ -149,6 +151,10 @@ fn step(text: &str) -> Result<Step, String> {
             let (input, ask) = json_and_ask(second).map_err(|why| bad(&why))?;
             Step::Tool { name: first.to_owned(), input, ask }
         }
+        "host-tool" => {
+            let (input, _) = json_and_ask(second).map_err(|why| bad(&why))?;
+            Step::HostTool { name: first.to_owned(), input }
+        }
         "ask-question" => Step::Question(json_and_ask(rest).map_err(|why| bad(&why))?.0),
         "plan" => Step::Plan(rest.replace("\\n", "\n")),
         "bash" => Step::Bash { seconds: number(first)?, ask: second.trim() == "ask" },
@@ -216,7 +222,14 @@ impl Step {
 
     /// Whether the step shows the model a tool call.
     pub(crate) fn is_tool(&self) -> bool {
-        matches!(self, Step::Tool { .. } | Step::Question(_) | Step::Plan(_) | Step::Bash { .. })
+        matches!(
+            self,
+            Step::Tool { .. }
+                | Step::HostTool { .. }
+                | Step::Question(_)
+                | Step::Plan(_)
+                | Step::Bash { .. }
+        )
     }
 
     /// Whether the step gives the turn its visible answer or its end, so that nothing is to be added.

@@ -65,6 +65,8 @@ pub(crate) struct Session {
     pub(crate) busy: bool,
     /// The request id of the question that waits for the host.
     pub(crate) pending: Option<String>,
+    /// The host serves tools of its own over this stream.
+    pub(crate) hosted: bool,
     pub(crate) last_failed: bool,
     pub(crate) eof: bool,
     pub(crate) term_ignored: bool,
@@ -104,6 +106,7 @@ impl Session {
             context: crate::limits::CONTEXT_TOKENS,
             busy: false,
             pending: None,
+            hosted: false,
             last_failed: false,
             eof: false,
             term_ignored: false,

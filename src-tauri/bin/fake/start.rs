@@ -38,6 +38,7 @@ pub(crate) fn befall(args: &Args) -> Result<bool, String> {
             | Step::Slow(_)
             | Step::Think(_)
             | Step::Tool { .. }
+            | Step::HostTool { .. }
             | Step::Question(_)
             | Step::Plan(_)
             | Step::Bash { .. }

@@ -27,6 +27,7 @@ impl Turn<'_> {
             Step::Pause(ms) => self.session.pause(Duration::from_millis(*ms))?,
             Step::Think(ms) => self.think(Duration::from_millis(*ms))?,
             Step::Tool { name, input, ask } => self.tool(name, input, *ask)?,
+            Step::HostTool { name, input } => self.host_tool(name, input)?,
             Step::Question(input) => self.question(input)?,
             Step::Plan(text) => self.exit_plan(text)?,
             Step::Bash { seconds, ask } => self.bash(*seconds, *ask)?,

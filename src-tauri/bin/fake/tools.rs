@@ -3,6 +3,7 @@
 
 use crate::clock::Stopwatch;
 use crate::control::Signal;
+use crate::protocol::HOST;
 use crate::turn::{Cut, Turn};
 use crate::{ids, limits, process};
 use serde_json::{Value, json};
@@ -30,6 +31,36 @@ impl Turn<'_> {
                 None => format!("{name} done (rehearsal: nothing was run)"),
             };
             self.tool_result(&id, &text, json!({"filePath": file, "rehearsal": true}));
+        }
+        Ok(())
+    }
+
+    /// A tool of the host's, asked for and called over this stream.
+    pub(crate) fn host_tool(&mut self, name: &str, input: &Value) -> Result<(), Cut> {
+        let id = ids::tagged("toolu");
+        let full = format!("mcp__{HOST}__{name}");
+        self.call(&id, &full, input);
+        if !self.session.hosted {
+            let why =
+                format!("<tool_use_error>Error: No such tool available: {full}</tool_use_error>");
+            self.failed_result(&id, &why, json!({}));
+            return Ok(());
+        }
+        let Consent::Allowed(input) = self.consent(&id, &full, input, true, false)? else {
+            return Ok(());
+        };
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+            "params": {"name": name, "arguments": input}});
+        let request = json!({"subtype": "mcp_message", "server_name": HOST, "message": message});
+        let answer = self.request_host(&id, &full, &input, &request)?;
+        let answer = &answer["response"]["mcp_response"];
+        let text = answer["result"]["content"][0]["text"].as_str();
+        let text = text.or(answer["error"]["message"].as_str()).unwrap_or_default().to_owned();
+        self.heard.clone_from(&text);
+        if answer["result"]["isError"] == false {
+            self.tool_result(&id, &text, json!([{"type": "text", "text": text}]));
+        } else {
+            self.failed_result(&id, &text, json!({}));
         }
         Ok(())
     }
@@ -210,7 +241,6 @@ impl Turn<'_> {
         input: &Value,
         always: bool,
     ) -> Result<Value, Cut> {
-        let request_id = ids::uuid();
         let mut request = json!({"subtype": "can_use_tool", "tool_name": name, "display_name": name, "input": input,
             "tool_use_id": id});
         if always {
@@ -221,7 +251,24 @@ impl Turn<'_> {
             request["permission_suggestions"] =
                 json!([{"type": "setMode", "mode": "acceptEdits", "destination": "session"}]);
         }
+        if name.starts_with(&format!("mcp__{HOST}__")) {
+            request["mcp_server"] = json!({"name": HOST, "source": "sdk"});
+        }
         self.session.state("requires_action");
+        let answer = self.request_host(id, name, input, &request)?;
+        self.session.state("running");
+        Ok(answer)
+    }
+
+    /// Sends the host a request for this call, and waits for its answer.
+    fn request_host(
+        &mut self,
+        id: &str,
+        name: &str,
+        input: &Value,
+        request: &Value,
+    ) -> Result<Value, Cut> {
+        let request_id = ids::uuid();
         self.session.pending = Some(request_id.clone());
         self.session.out.emit_bare(
             &json!({"type": "control_request", "request_id": request_id, "request": request}),
@@ -234,7 +281,6 @@ impl Turn<'_> {
                 }
                 Signal::Answer(response) if response["request_id"] == request_id.as_str() => {
                     self.session.pending = None;
-                    self.session.state("running");
                     return Ok(response);
                 }
                 // an answer to a question that was withdrawn
