@@ -106,10 +106,9 @@ impl State {
     /// The way is free: what the row's button does happens. A reply that comes back by itself comes
     /// back now, for the person has just said so.
     fn go_on(&mut self, cx: &mut Cx, id: SessionId) -> Result<Reply, IpcError> {
-        let Some(session) = self.sessions.get(&id) else {
-            return Err(not_found());
-        };
-        if session.live.restart_under_way() {
+        self.known(id)?;
+        let session = self.sessions.get(&id).ok_or_else(not_found)?;
+        if self.quitting || session.live.restart_under_way() {
             return Ok(Reply::Done);
         }
         match attention(&view(session), &self.policy, &self.limits, cx.now).pill {
