@@ -4,7 +4,9 @@ use crate::session::StopReason;
 use crate::stream::{RateLimit, TurnResult};
 use crate::time::Wall;
 use crate::turn::{ErrorLine, TurnFacts};
+use alloc::format;
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 
 /// What the supervisor knows beside the turn's own facts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -85,6 +87,39 @@ pub enum Outcome {
     Text,
 }
 
+/// Every `terminal_reason` that the table knows, or that says nothing beside the other fields.
+const TERMINAL_REASONS: &[&str] = &[
+    "aborted_streaming",
+    "aborted_tools",
+    "api_error",
+    "blocking_limit",
+    "budget_exhausted",
+    "completed",
+    "image_error",
+    "max_turns",
+    "prompt_too_long",
+    "rapid_refill_breaker",
+];
+/// The same of the assistant line's `error`.
+const ERRORS: &[&str] = &[
+    "authentication_failed",
+    "billing_error",
+    "invalid_request",
+    "max_output_tokens",
+    "overloaded",
+    "rate_limit",
+    "server_error",
+    "unknown",
+];
+/// The same of its `api_error`.
+const API_ERRORS: &[&str] = &[
+    "autocompact_thrashing",
+    "connection_failed",
+    "max_output_tokens",
+    "stream_idle_timeout",
+    "usage_limit_reached",
+];
+
 /// Classifies the end of a turn. An unknown value with `is_error` is an API error, without it the text
 /// decides.
 pub fn classify(result: &TurnResult, turn: &TurnFacts, context: Context) -> Outcome {
@@ -124,6 +159,29 @@ pub fn classify(result: &TurnResult, turn: &TurnFacts, context: Context) -> Outc
         return not_an_error(result, turn);
     }
     failed(result, error, status, reason, context, words())
+}
+
+/// What the fields of a turn hold that became an API error because no row of the table knows it: one
+/// line for the log.
+pub fn unknown_values(result: &TurnResult, turn: &TurnFacts, outcome: &Outcome) -> Option<String> {
+    // rule: A-06
+    if !result.is_error || !matches!(outcome, Outcome::ApiError { .. }) {
+        return None;
+    }
+    let line = turn.error.as_ref();
+    let status = result.status.or(line.and_then(|line| line.status));
+    let fields = [
+        ("terminal_reason", result.terminal_reason.as_deref(), TERMINAL_REASONS),
+        ("error", line.and_then(|line| line.error.as_deref()), ERRORS),
+        ("api_error", line.and_then(|line| line.api_error.as_deref()), API_ERRORS),
+    ];
+    let odd = fields.iter().filter_map(|(name, value, known)| {
+        let value = value.filter(|value| !known.contains(value))?;
+        Some(format!("{name} {:?}", shorten(value)))
+    });
+    let odd_status = status.filter(|status| !(400..600).contains(status));
+    let odd: Vec<String> = odd.chain(odd_status.map(|status| format!("status {status}"))).collect();
+    (!odd.is_empty()).then(|| format!("a failed turn with unknown values: {}", odd.join(", ")))
 }
 
 fn rate_limited<'a>(
@@ -230,4 +288,51 @@ pub fn shorten(text: &str) -> String {
         return line.to_string();
     }
     line.chars().take(299).chain(core::iter::once('…')).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::Origin;
+    use crate::time::Mono;
+
+    fn failed(reason: &str, status: Option<u16>, error: Option<(&str, &str)>) -> Option<String> {
+        let mut turn = TurnFacts::new(1, Some(Origin::Operator), Mono(0));
+        turn.error = error.map(|(error, api_error)| ErrorLine {
+            error: Some(error.into()),
+            api_error: Some(api_error.into()),
+            ..ErrorLine::default()
+        });
+        let result = TurnResult {
+            is_error: true,
+            terminal_reason: Some(reason.into()),
+            status,
+            num_turns: 1,
+            ..TurnResult::default()
+        };
+        let outcome = classify(&result, &turn, Context::default());
+        let unknown = unknown_values(&result, &turn, &outcome);
+        let fine = TurnResult { is_error: false, ..result };
+        assert_eq!(unknown_values(&fine, &turn, &outcome), None);
+        unknown
+    }
+
+    // proves: A-06
+    #[test]
+    fn values_that_no_row_knows_are_an_api_error_and_named_in_one_line() {
+        assert_eq!(failed("api_error", Some(404), None), None);
+        assert_eq!(
+            failed("api_error", Some(529), Some(("server_error", "connection_failed"))),
+            None
+        );
+        assert_eq!(failed("image_error", None, Some(("unknown", "usage_limit_reached"))), None);
+        // a row that knows one of the values has decided
+        assert_eq!(failed("dancing", Some(529), Some(("odd", "news"))), None);
+        let all = failed("dancing", Some(302), Some(("odd\nsecond line", "news")));
+        let line = "a failed turn with unknown values: terminal_reason \"dancing\", error \"odd\", \
+                    api_error \"news\", status 302";
+        assert_eq!(all.as_deref(), Some(line));
+        let long = failed(&"x".repeat(10_000), None, None).map(|line| line.chars().count());
+        assert!(long.is_some_and(|length| length < 400), "{long:?}");
+    }
 }
