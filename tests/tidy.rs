@@ -9,6 +9,8 @@
 mod code;
 #[path = "tidy/marks.rs"]
 mod marks;
+#[path = "tidy/owners.rs"]
+mod owners;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
