@@ -1,10 +1,11 @@
 //! The app of a world: how it starts, takes one input after the other through the reducer, commits and
 //! acts, and dies at any line of it. After every step the oracle looks.
 
-use crate::bugs::{Bug, unstored_resets};
+use crate::bugs::Bug;
 use crate::clock::{MINUTE, SECOND};
+use crate::faults;
+use crate::tamper::{tamper, unstored_resets};
 use crate::world::{Event, Told, World};
-use omniscio_core::id::SessionId;
 use omniscio_core::ipc::AccountView;
 use omniscio_core::settings::Policy;
 use omniscio_core::supervisor::{Act, Boot, Input, State, Step, step};
@@ -26,22 +27,31 @@ impl World {
             return;
         }
         self.debris.clear();
+        if self.faults.machine_ms > 0 && self.dice.chance(150) {
+            self.switches = faults::switches(&mut self.dice);
+            self.report.hit("started with other switches");
+        }
         self.boot(true);
     }
 
     pub(crate) fn boot(&mut self, first: bool) {
         self.questions += 1;
+        self.load.forget();
         let limits = Bug::limits(self.bug);
         self.state = Some(State::new(limits));
         if first {
             for (id, (attempts, day)) in std::mem::take(&mut self.unstored) {
                 if let Some(row) = self.store.rows.get_mut(&id) {
                     (row.retry_attempts, row.retry_day) = (attempts, day);
+                    self.oracle.refold(row);
                 }
             }
         }
         if self.bug == Some(Bug::DebounceInMemory) {
-            self.store.rows.values_mut().for_each(|row| row.last_restart_at = None);
+            for row in self.store.rows.values_mut() {
+                row.last_restart_at = None;
+                self.oracle.refold(row);
+            }
         }
         let live: Vec<_> = self.by_launch.keys().copied().filter(|_| !first).collect();
         let rows = self.store.listed().cloned().collect();
@@ -54,14 +64,14 @@ impl World {
             block_counts: self.store.blocks.iter().map(|(id, count)| (*id, *count)).collect(),
             live,
             settings: self.store.settings.clone(),
-            switches: self.switches,
+            switches: Bug::switches(self.bug, self.switches),
             accounts: vec![AccountView {
                 id: "default".into(),
                 label: "Default".into(),
                 api_key: self.dice.chance(300),
             }],
         };
-        let policy = Policy { settings: boot.settings.clone(), switches: boot.switches };
+        let policy = Policy { settings: boot.settings.clone(), switches: self.switches };
         self.oracle.booted(&self.store, &self.clock, policy);
         self.feed(Input::Boot(Box::new(boot)));
     }
@@ -85,9 +95,12 @@ impl World {
         let Some(mut state) = self.state.take() else { return };
         self.steps += 1;
         let input = Rc::new(input);
-        self.tell(Told::Input(Rc::clone(&input)));
+        if !matches!(*input, Input::Load { .. }) {
+            self.tell(Told::Input(Rc::clone(&input)));
+        }
         let now = self.clock.now();
         let current = self.is_current(&input);
+        self.oracle.load(self.load.is_heavy(self.clock.at), self.clock.at);
         self.oracle.before(&input, &state, &self.clock, &mut self.report);
         let stepped = catch_unwind(AssertUnwindSafe(|| step(&mut state, (*input).clone(), now)));
         let Ok(mut step) = stepped else {
@@ -95,7 +108,7 @@ impl World {
             return;
         };
         self.state = Some(state);
-        let tampered = Bug::tamper(self.bug, &mut step, &self.oracle.policy);
+        let tampered = tamper(self.bug, &mut step, &self.oracle.policy, &self.store);
         let death = self.death();
         if self.bug == Some(Bug::ActBeforeSave) {
             let acts = std::mem::take(&mut step.acts);
@@ -106,17 +119,21 @@ impl World {
             self.die_sometime();
             return;
         }
-        if let Err(session) = self.store.commit(&step.writes) {
-            self.refused(session);
-            return;
+        let mut refused = Vec::new();
+        while let Err(session) = self.store.commit(&step.writes) {
+            self.report.hit("commit refused");
+            self.oracle.refused(session);
+            self.store.take_out(&mut step, session);
+            refused.push(session);
         }
         let facts = (&self.store, &self.clock);
         self.oracle.committed((&input, current), &step.writes, facts, &mut self.report);
         if self.bug == Some(Bug::NoReset) {
             self.unstored.extend(unstored_resets(&step.writes));
         }
-        self.finish(step, death, tampered.is_empty());
-        for session in tampered {
+        refused.extend(tampered);
+        self.finish(step, death, refused.is_empty());
+        for session in refused {
             let row = self.store.rows.get(&session).cloned().map(Box::new);
             self.feed(Input::CommitRefused { row, session });
         }
@@ -130,6 +147,9 @@ impl World {
         }
         let upto = (death == Some(Death::BetweenActs))
             .then(|| self.dice.below(step.acts.len() as u64) as usize);
+        if let Some(undone) = upto.and_then(|upto| step.acts.get(upto)) {
+            self.report.hit(died_before(undone));
+        }
         self.perform(step.acts, upto);
         if upto.is_some() {
             self.report.hit("app crash between acts");
@@ -152,13 +172,6 @@ impl World {
         })
     }
 
-    /// A commit found another row than the reducer read: nothing of the step is done.
-    fn refused(&mut self, session: SessionId) {
-        self.report.hit("commit refused");
-        let row = self.store.rows.get(&session).cloned().map(Box::new);
-        self.feed(Input::CommitRefused { row, session });
-    }
-
     fn die_sometime(&mut self) {
         let until = self.dice.weighted(&[(5, 2 * SECOND), (3, 40 * SECOND), (1, 20 * MINUTE)]);
         self.die(until);
@@ -172,5 +185,25 @@ impl World {
                 return;
             }
         }
+    }
+}
+
+/// What the app died before, for the report.
+fn died_before(act: &Act) -> &'static str {
+    match act {
+        Act::Spawn { .. } => "app crash before a spawn",
+        Act::Write { .. } | Act::Control { .. } => "app crash before a line to a child",
+        Act::Stop { .. } => "app crash before a stop",
+        Act::Ask { .. } => "app crash before a question",
+        Act::Emit(_)
+        | Act::EmitGone(_)
+        | Act::EmitBlock { .. }
+        | Act::EmitDelta { .. }
+        | Act::EmitSettings(_)
+        | Act::Notify { .. }
+        | Act::Badge(_)
+        | Act::Reply { .. }
+        | Act::Exit
+        | Act::Log { .. } => "app crash before the window is told",
     }
 }

@@ -3,13 +3,8 @@
 
 use crate::clock::HOUR;
 use crate::world::World;
-use omniscio_core::id::SessionId;
 use omniscio_core::limits::Limits;
-use omniscio_core::session::{PendingAction, SessionRow, Status};
-use omniscio_core::settings::Policy;
-use omniscio_core::supervisor::{Step, Write};
-use omniscio_core::time::Day;
-use omniscio_core::verdict::Actor;
+use omniscio_core::settings::KillSwitches;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bug {
@@ -26,105 +21,52 @@ pub(crate) enum Bug {
     StampGated,
     /// The end of the output concludes a turn again that its result had concluded.
     ConcludedTwice,
+    /// Nobody looks whether another program has the conversation open.
+    HeldResumed,
+    /// After a sleep of the machine every silence counts as if it had been awake.
+    SleepCounts,
+    /// The switch of the environment is not read.
+    SwitchUnread,
+    /// The ladder has one rung more than its cap.
+    CapOffByOne,
+    /// A rung that is held is taken all the same.
+    RungUnderHold,
+    /// A forced replay counts as an attempt.
+    ValveCharges,
+    /// The escape valve opens six times a minute.
+    ValveUnpaced,
+    /// A row is given up while the machine is saturated.
+    PromotionUnderLoad,
+    /// A rung that failed without a word hides the row again.
+    ReentryHides,
+    /// The hide clock begins anew after a replay that showed nothing.
+    HideClockRestarts,
+    /// Whatever is given up counts as a worker that never came to life.
+    OrphanWithContent,
 }
 
 impl Bug {
     pub(crate) fn limits(bug: Option<Bug>) -> Limits {
         let limits = Limits::default();
-        match bug {
-            Some(Bug::NoDebounce) => Limits { replay_debounce_ms: 0, ..limits },
-            Some(Bug::NoCap) => Limits { daily_attempt_cap: 250, ..limits },
-            Some(
-                Bug::DebounceInMemory
-                | Bug::ActBeforeSave
-                | Bug::NoReset
-                | Bug::DeliveredStamped
-                | Bug::StampGated
-                | Bug::ConcludedTwice,
-            )
-            | None => limits,
+        let is = |other: Bug| bug == Some(other);
+        if is(Bug::NoDebounce) {
+            Limits { replay_debounce_ms: 0, ..limits }
+        } else if is(Bug::NoCap) {
+            Limits { daily_attempt_cap: 250, ..limits }
+        } else if is(Bug::CapOffByOne) {
+            Limits { ladder_rungs: 13, ..limits }
+        } else if is(Bug::ValveUnpaced) {
+            Limits { scan_interval_ms: 10_000, escape_valve_ticks: 60, ..limits }
+        } else {
+            limits
         }
     }
 
-    /// Changes what a step writes. Names the sessions whose rows the reducer must be told of.
-    pub(crate) fn tamper(bug: Option<Bug>, step: &mut Step, policy: &Policy) -> Vec<SessionId> {
-        let Some(bug) = bug else { return Vec::new() };
-        let mut told = Vec::new();
-        for at in 0..step.writes.len() {
-            let Write::Row { after, reason, .. } = &step.writes[at] else {
-                continue;
-            };
-            let id = after.id;
-            // the queue may go on in the same step: then the turn is not the last one
-            let last = step.writes[at..].iter().all(|write| match write {
-                Write::Row { after, .. } => after.id != id || after.status == Status::NeedsYou,
-                Write::Message(_)
-                | Write::MessageState { .. }
-                | Write::Block { .. }
-                | Write::Settings(_) => true,
-            });
-            let finished =
-                reason == "finished" && after.delivered && after.pending.is_none() && last;
-            let stamp = after.pending == Some(PendingAction::ResponseAborted);
-            match bug {
-                Bug::StampGated if stamp && !policy.aborted_response_recovery() => {
-                    rewrite(step, at, id, |row| row.pending = None);
-                }
-                Bug::ConcludedTwice if finished => {
-                    let before = after.clone();
-                    let mut again = before.clone();
-                    again.status = Status::Error;
-                    again.pending = Some(PendingAction::ResponseAborted);
-                    let reason = "process_exit".to_string();
-                    step.writes.push(Write::Row {
-                        before: Some(before),
-                        after: again,
-                        actor: Actor::Abort,
-                        reason,
-                    });
-                }
-                Bug::NoDebounce
-                | Bug::DebounceInMemory
-                | Bug::NoCap
-                | Bug::ActBeforeSave
-                | Bug::NoReset
-                | Bug::DeliveredStamped
-                | Bug::StampGated
-                | Bug::ConcludedTwice => continue,
-            }
-            told.push(id);
-            break;
-        }
-        told
-    }
-}
-
-/// The reset of the budget that a message brings stays in memory: what the store had, by session.
-pub(crate) fn unstored_resets(writes: &[Write]) -> Vec<(SessionId, (u8, Option<Day>))> {
-    let lost = |write: &Write| match write {
-        Write::Row { before: Some(before), after, reason, .. } => {
-            let reset = reason == "message written" && before.retry_attempts > 0;
-            reset.then_some((after.id, (before.retry_attempts, before.retry_day)))
-        }
-        Write::Row { before: None, .. }
-        | Write::Message(_)
-        | Write::MessageState { .. }
-        | Write::Block { .. }
-        | Write::Settings(_) => None,
-    };
-    writes.iter().filter_map(lost).collect()
-}
-
-/// Changes the row of one write, and the same row in every later one.
-fn rewrite(step: &mut Step, from: usize, id: SessionId, change: impl Fn(&mut SessionRow)) {
-    for (at, write) in step.writes.iter_mut().enumerate().skip(from) {
-        if let Write::Row { before, after, .. } = write
-            && after.id == id
-        {
-            if let Some(before) = before.as_mut().filter(|_| at > from) {
-                change(before);
-            }
-            change(after);
+    pub(crate) fn switches(bug: Option<Bug>, switches: KillSwitches) -> KillSwitches {
+        let unread = bug == Some(Bug::SwitchUnread);
+        KillSwitches {
+            aborted_response_recovery: switches.aborted_response_recovery && !unread,
+            ..switches
         }
     }
 }
@@ -181,4 +123,59 @@ fn a_stamp_gated_by_the_switch_is_caught() {
 #[test]
 fn a_turn_concluded_twice_is_caught() {
     caught(Bug::ConcludedTwice, &["INV-10"]);
+}
+
+#[test]
+fn a_resume_of_a_conversation_open_elsewhere_is_caught() {
+    caught(Bug::HeldResumed, &["A-12"]);
+}
+
+#[test]
+fn a_sleep_without_a_fresh_grace_is_caught() {
+    caught(Bug::SleepCounts, &["INV-09"]);
+}
+
+#[test]
+fn a_switch_of_the_environment_that_is_not_read_is_caught() {
+    caught(Bug::SwitchUnread, &["INV-46"]);
+}
+
+#[test]
+fn a_thirteenth_rung_is_caught() {
+    caught(Bug::CapOffByOne, &["INV-13"]);
+}
+
+#[test]
+fn a_rung_that_is_taken_under_a_hold_is_caught() {
+    caught(Bug::RungUnderHold, &["INV-15"]);
+}
+
+#[test]
+fn a_valve_that_charges_is_caught() {
+    caught(Bug::ValveCharges, &["INV-15"]);
+}
+
+#[test]
+fn a_valve_without_a_pace_is_caught() {
+    caught(Bug::ValveUnpaced, &["INV-18"]);
+}
+
+#[test]
+fn a_promotion_under_load_is_caught() {
+    caught(Bug::PromotionUnderLoad, &["INV-41"]);
+}
+
+#[test]
+fn a_failed_rung_that_hides_the_row_is_caught() {
+    caught(Bug::ReentryHides, &["INV-37"]);
+}
+
+#[test]
+fn a_hide_clock_that_begins_anew_is_caught() {
+    caught(Bug::HideClockRestarts, &["INV-27"]);
+}
+
+#[test]
+fn an_orphan_with_content_that_is_put_away_is_caught() {
+    caught(Bug::OrphanWithContent, &["INV-43"]);
 }

@@ -4,6 +4,7 @@
 use crate::clock::{HOUR, MINUTE, SECOND};
 use crate::dice::Dice;
 use crate::scripts::{self, Trouble};
+use omniscio_core::settings::KillSwitches;
 
 /// The weather of one world, in events of a thousand.
 #[derive(Clone, Debug)]
@@ -26,6 +27,10 @@ pub(crate) struct Faults {
     pub(crate) machine_ms: u64,
     /// The outside hand.
     pub(crate) hand: u64,
+    /// Until then the API answers nobody.
+    pub(crate) outage_until: u64,
+    /// Until then the person is away.
+    pub(crate) away_until: u64,
 }
 
 impl Faults {
@@ -41,6 +46,8 @@ impl Faults {
             person_ms: dice.weighted(&[(3, 90 * SECOND), (3, 10 * MINUTE), (1, 2 * HOUR)]),
             machine_ms: dice.weighted(&[(2, 20 * MINUTE), (2, 2 * HOUR), (1, 12 * HOUR)]),
             hand: dice.weighted(&[(3, 0), (2, 500)]),
+            outage_until: 0,
+            away_until: 0,
         }
     }
 
@@ -56,11 +63,16 @@ impl Faults {
             person_ms: 0,
             machine_ms: 0,
             hand: 0,
+            outage_until: 0,
+            away_until: 0,
         }
     }
 
     /// Whether the next turn goes wrong, and how.
-    pub(crate) fn of_turn(&self, dice: &mut Dice) -> Option<Trouble> {
+    pub(crate) fn of_turn(&self, dice: &mut Dice, at: u64) -> Option<Trouble> {
+        if at < self.outage_until {
+            return Some(dice.weighted(&[(12, Trouble::Down), (2, Trouble::Hang)]));
+        }
         if !dice.chance(self.turns) {
             return None;
         }
@@ -71,10 +83,23 @@ impl Faults {
     }
 }
 
+/// The switches of the environment at a start of the app.
+pub(crate) fn switches(dice: &mut Dice) -> KillSwitches {
+    KillSwitches {
+        thinking_only_endturn_recovery: dice.chance(50),
+        aborted_response_recovery: dice.chance(60),
+        preinit_orphan_retire: dice.chance(100),
+        ..KillSwitches::default()
+    }
+}
+
 /// What the machine does to the app.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Blow {
     FolderVanishes,
+    HolderAppears,
+    Outage(u64),
+    Agent,
     TranscriptDeleted,
     ClockStep(i64),
     Slew(i64),
@@ -92,6 +117,10 @@ pub(crate) fn blow(dice: &mut Dice) -> Blow {
     let two_hours = 2 * HOUR as i64;
     dice.weighted(&[
         (10, Blow::FolderVanishes),
+        (6, Blow::HolderAppears),
+        (12, Blow::Agent),
+        (2, Blow::Outage(30 * MINUTE)),
+        (4, Blow::Outage(6 * HOUR)),
         (6, Blow::TranscriptDeleted),
         (3, Blow::ClockStep(two_hours)),
         (3, Blow::ClockStep(-two_hours)),

@@ -7,7 +7,7 @@ use crate::faults::{self, Blow};
 use crate::scripts::Phase;
 use crate::world::{Event, World};
 use omniscio_core::id::SessionId;
-use omniscio_core::session::{PendingAction, Status};
+use omniscio_core::session::{PendingAction, SessionRow, Status};
 use omniscio_core::supervisor::{Command, Input};
 
 impl World {
@@ -26,9 +26,14 @@ impl World {
                 let folder = self.dice.pick(&folders).unwrap_or_default().to_string();
                 let back =
                     self.dice.weighted(&[(3, 90 * SECOND), (3, 12 * MINUTE), (1, 90 * MINUTE)]);
-                self.gone_folders.insert(folder.clone());
+                if self.gone_folders.insert(folder.clone()) {
+                    self.oracle.folder(&folder, Some(self.clock.at));
+                }
                 self.after(back, Event::FolderBack(folder));
             }
+            Blow::HolderAppears => self.holder_appears(),
+            Blow::Outage(long) => self.outage(long),
+            Blow::Agent => self.agent_wants(),
             Blow::TranscriptDeleted => {
                 let written = |id| self.children.values().any(|child| child.file() == id);
                 let ids: Vec<_> = self.files.keys().copied().filter(|id| !written(*id)).collect();
@@ -58,6 +63,25 @@ impl World {
         }
     }
 
+    /// The API is down; often nobody looks meanwhile, after a last message to some.
+    fn outage(&mut self, long: u64) {
+        self.report.hit("outage");
+        self.faults.outage_until = self.clock.at + long;
+        if !self.dice.chance(700) {
+            return;
+        }
+        self.report.hit("the person is away");
+        self.faults.away_until = self.clock.at + long;
+        let rows = self.store.listed().filter(|row| !row.is_gone());
+        let ids: Vec<SessionId> = rows.map(|row| row.id).collect();
+        for session in ids {
+            if self.dice.chance(600) {
+                let text = format!("message {}", self.dice.raw() % 100_000);
+                self.say(Command::Send { session, text, now: false });
+            }
+        }
+    }
+
     fn step_clock(&mut self, by: i64) {
         let before = self.clock.now();
         self.clock.step(by);
@@ -68,7 +92,8 @@ impl World {
     fn sleep(&mut self, millis: u64) {
         self.report.hit("machine slept");
         self.sleep_through(millis);
-        self.feed(Input::Slept { millis });
+        let told = self.bug != Some(Bug::SleepCounts);
+        self.feed(if told { Input::Slept { millis } } else { Input::Wake });
     }
 
     fn kill_app(&mut self) {
@@ -91,7 +116,7 @@ impl World {
     }
 
     fn turn_by_itself(&mut self) {
-        let trouble = self.faults.of_turn(&mut self.dice);
+        let trouble = self.faults.of_turn(&mut self.dice, self.clock.at);
         let keys: Vec<u64> = self.children.keys().copied().collect();
         let Some(key) = self.dice.pick(&keys) else { return };
         if let Some(child) = self.children.get_mut(&key)
@@ -117,21 +142,24 @@ impl World {
         }
     }
 
+    /// The triage script stamps what looks unanswered; a hand may stamp what was answered, too.
     fn stamp_finished(&mut self) {
-        let finished = self
-            .store
-            .rows
-            .values_mut()
-            .find(|row| (row.status, row.pending) == (Status::NeedsYou, None) && row.delivered);
-        if let Some(row) = finished {
-            row.pending = Some(PendingAction::ResponseAborted);
-            if self.bug == Some(Bug::DeliveredStamped) {
-                row.delivered = false;
-                row.replay.answered = false;
-            }
-            let row = row.clone();
-            self.oracle.overwritten(&row, self.clock.at);
+        let planted = self.bug == Some(Bug::DeliveredStamped);
+        let delivered = planted || self.dice.chance(500);
+        let bare = |row: &SessionRow| {
+            matches!(row.status, Status::NeedsYou | Status::Error) && row.pending.is_none()
+        };
+        let rows = self.store.rows.values_mut();
+        let finished =
+            rows.filter(|row| bare(row) && !row.is_gone()).find(|row| row.delivered == delivered);
+        let Some(row) = finished else { return };
+        row.pending = Some(PendingAction::ResponseAborted);
+        if planted {
+            row.delivered = false;
+            row.replay.answered = false;
         }
+        let row = row.clone();
+        self.oracle.overwritten(&row, self.clock.at);
     }
 
     fn child_killed(&mut self) {
@@ -161,7 +189,9 @@ impl World {
         let silent = at.saturating_sub(child.heard_at.max(self.slept_at));
         let age = at.saturating_sub(child.began_at.max(self.slept_at));
         let starting = child.phase == Phase::Start && age >= 30 * MINUTE;
-        let in_time = phase_limit(child.phase).is_none_or(|limit| silent < limit) && !starting;
+        let heavy = self.load.is_heavy(at);
+        let limit = phase_limit(child.phase, heavy);
+        let in_time = limit.is_none_or(|limit| silent < limit) && !starting;
         let healthy = child.alive && child.busy && !child.eof && !child.stopping && in_time;
         let session = child.session;
         let open = self.store.rows.get(&session).is_some_and(|row| row.turn.is_some());
@@ -174,13 +204,15 @@ impl World {
         let Some(state) = &self.state else { return };
         self.oracle.every_row(state, &self.store, &self.clock, &mut self.report);
         let at = self.clock.at;
+        // a machine that was saturated a minute ago has had no step since then to notice the silence
+        let heavy = self.load.is_heavy(at) || self.oracle.busy_lately(at);
         let open = |id: SessionId| self.store.rows.get(&id).is_some_and(|row| row.turn.is_some());
         let hung: Vec<SessionId> = self
             .children
             .values()
             .filter(|child| {
                 let silent = at.saturating_sub(child.heard_at.max(self.slept_at));
-                let limit = phase_limit(child.phase).unwrap_or(u64::MAX - MINUTE);
+                let limit = phase_limit(child.phase, heavy).unwrap_or(u64::MAX - MINUTE);
                 child.busy && !child.stopping && open(child.session) && silent > limit + MINUTE
             })
             .map(|child| child.session)
@@ -191,9 +223,10 @@ impl World {
     }
 }
 
-/// How long a turn may be silent in this phase, by the contract.
-fn phase_limit(phase: Phase) -> Option<u64> {
+/// How long a turn may be silent in this phase, by the contract (A-05, SW-02).
+fn phase_limit(phase: Phase, heavy: bool) -> Option<u64> {
     match phase {
+        Phase::Start if heavy => Some(6 * MINUTE),
         Phase::Start => Some(2 * MINUTE),
         Phase::Open => Some(3 * MINUTE),
         Phase::Between => Some(10 * MINUTE),

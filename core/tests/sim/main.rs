@@ -11,12 +11,15 @@ mod dice;
 mod faults;
 mod invariants;
 mod lines;
+mod load;
 mod machine;
+mod others;
 mod person;
 mod report;
 mod scripts;
 mod shell;
 mod store;
+mod tamper;
 mod world;
 
 use clock::{DAY, HOUR};
@@ -76,7 +79,7 @@ fn every_invariant_holds_in_virtual_days_of_trouble_and_then_all_settles() {
                 scope.spawn(|| {
                     loop {
                         let seed = next.fetch_add(1, Ordering::Relaxed);
-                        let failed = !total.lock().expect("the total").failures.is_empty();
+                        let failed = !total.lock().expect("the total").failures.is_empty() && std::env::var("SIM_ALL").is_err();
                         let over = seed > SEEDS_MIN && began.elapsed() > budget;
                         if failed || over {
                             return;
@@ -91,7 +94,8 @@ fn every_invariant_holds_in_virtual_days_of_trouble_and_then_all_settles() {
     total.report.print();
     let days = total.millis as f64 / DAY as f64;
     println!("{} seeds, {days:.0} virtual days, {} steps", total.seeds, total.steps);
-    assert!(total.failures.is_empty(), "{}", total.failures.join("\n"));
     let missing = total.report.missing();
+    println!("never reached: {missing:?}");
+    assert!(total.failures.is_empty(), "{}", total.failures.join("\n"));
     assert!(one.is_some() || missing.is_empty(), "never reached: {missing:?}");
 }

@@ -36,9 +36,11 @@ enum Deed {
     SwitchModel,
     Look,
     Explain,
+    TakeOver,
+    ForkHeld,
 }
 
-const DEEDS: [(u64, Deed); 21] = [
+const DEEDS: [(u64, Deed); 23] = [
     (6, Deed::Create),
     (30, Deed::Send),
     (4, Deed::SendNow),
@@ -60,6 +62,8 @@ const DEEDS: [(u64, Deed); 21] = [
     (1, Deed::SwitchModel),
     (5, Deed::Look),
     (2, Deed::Explain),
+    (4, Deed::TakeOver),
+    (4, Deed::ForkHeld),
 ];
 
 impl World {
@@ -71,6 +75,9 @@ impl World {
         let mean = self.faults.person_ms;
         let next = self.dice.between(mean / 10, mean * 2);
         self.after(next, Event::Person);
+        if self.clock.at < self.faults.away_until {
+            return;
+        }
         let views: Vec<RowView> =
             self.state.as_ref().map(|state| state.views().collect()).unwrap_or_default();
         let deed = if views.is_empty() { Deed::Create } else { self.dice.weighted(&DEEDS) };
@@ -139,6 +146,8 @@ impl World {
                 return None;
             }
             Deed::Explain => Command::Explain { session: any? },
+            Deed::TakeOver => Command::TakeOver { session: held(views)? },
+            Deed::ForkHeld => Command::ForkHeld { session: held(views)? },
         })
     }
 
@@ -191,7 +200,13 @@ impl World {
     pub(crate) fn calm_down(&mut self) {
         self.note("from here on nothing goes wrong");
         self.faults = crate::faults::Faults::none();
-        self.gone_folders.clear();
+        for folder in std::mem::take(&mut self.gone_folders) {
+            self.oracle.folder(&folder, None);
+        }
+        self.holders.clear();
+        let pinned = self.dice.chance(300);
+        self.load.settle(pinned);
+        self.oracle.settling(self.clock.at, pinned);
         self.switches.aborted_response_recovery = false;
         if self.state.is_some() {
             let change = SettingChange::AbortedResponseRecoveryEnabled(true);
@@ -204,4 +219,9 @@ impl World {
             self.die(SECOND);
         }
     }
+}
+
+/// A row that says it is open in another program.
+fn held(views: &[RowView]) -> Option<SessionId> {
+    views.iter().find(|view| view.live.held.is_some()).map(|view| view.row.id)
 }

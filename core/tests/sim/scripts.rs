@@ -74,6 +74,8 @@ pub(crate) enum Trouble {
     Paused,
     Foreign,
     ChatterForever,
+    /// The API cannot be reached: not a word.
+    Down,
 }
 
 const TROUBLES: [(u64, Trouble); 17] = [
@@ -314,6 +316,16 @@ impl Writer<'_> {
                 self.cut();
                 let last = interrupted(&self.messages, None);
                 self.script.extend(last);
+            }
+            Trouble::Down => {
+                self.add(
+                    3 * SECOND,
+                    Beat::Line(lines::error_line("server_error", None), Phase::Start),
+                );
+                let more = json!({"is_error": true, "terminal_reason": "api_error",
+                    "result": "API Error: Connection error."});
+                let line = lines::result(&self.messages, &more);
+                self.add(50, Beat::Result(line));
             }
             Trouble::ChatterForever => {
                 self.script.truncate(1);

@@ -1,10 +1,11 @@
 //! The shell of a world: does what the reducer says, and brings back what became of it. The order and
 //! the delays are the die's; the facts are those of the children, the folders and the store.
 
+use crate::bugs::Bug;
 use crate::cli::{Child, Entry, Out, Sent, Start, What};
 use crate::clock::SECOND;
 use crate::scripts::Phase;
-use crate::world::{Event, World};
+use crate::world::{Event, Looked, World};
 use omniscio_core::id::{SessionId, Uuid};
 use omniscio_core::launch::LaunchPlan;
 use omniscio_core::message::{LineText, UserLine};
@@ -59,7 +60,10 @@ impl World {
     fn spawn(&mut self, session: SessionId, launch: LaunchId, plan: &LaunchPlan) {
         self.children_made += 1;
         let key = self.children_made;
-        let start = if self.dice.chance(self.faults.starts) {
+        // a worker's first start is the one that leaves an orphan
+        let unborn = self.store.rows.get(&session).is_some_and(|row| row.launch_request.is_some());
+        let bad = self.faults.starts * if unborn { 5 } else { 1 };
+        let start = if self.dice.chance(bad) {
             self.dice.weighted(&[(3, Start::Hang), (2, Start::DieEarly), (1, Start::Refuse)])
         } else {
             Start::Sound
@@ -153,7 +157,7 @@ impl World {
     /// Takes a waiting message up, and plays on.
     fn go_on(&mut self, key: u64) {
         let Some(child) = self.children.get_mut(&key) else { return };
-        let trouble = self.faults.of_turn(&mut self.dice);
+        let trouble = self.faults.of_turn(&mut self.dice, self.clock.at);
         match child.take_up(&mut self.dice, trouble, &mut self.files) {
             Ok(Some(sent)) => {
                 child.began_at = self.clock.at;
@@ -339,6 +343,7 @@ impl World {
     fn ask(&mut self, ask: AskId, question: Question) {
         let bad = self.dice.chance(self.faults.answers);
         let (fails, late) = if bad { (self.dice.chance(400), true) } else { (false, false) };
+        let looked = self.looked_at(&question).filter(|_| !fails);
         let answer = if fails {
             self.report.hit("failed answer");
             Answer::Failed { words: "it did not work".into() }
@@ -352,7 +357,22 @@ impl World {
         };
         let questions = self.questions;
         let input = Box::new(Input::Answer { ask, answer });
-        self.after(after, Event::Answer { questions, input });
+        self.after(after, Event::Answer { questions, looked, input });
+    }
+
+    /// The conversation a question is about, and whether it is open elsewhere.
+    fn looked_at(&self, question: &Question) -> Option<Looked> {
+        match question {
+            Question::Transcript { cli_session: Some(id), copied_from, .. } => {
+                let original = copied_from.filter(|_| !self.files.contains_key(id));
+                Some((*id, self.holder_of(Some(*id), original).is_some()))
+            }
+            Question::Transcript { cli_session: None, .. }
+            | Question::Folder { .. }
+            | Question::TakeOver { .. }
+            | Question::Stamped
+            | Question::Handover { .. } => None,
+        }
     }
 
     fn find_out(&mut self, question: Question) -> Answer {
@@ -371,8 +391,13 @@ impl World {
                             .any(|entry| matches!(entry, Entry::User(id, _) if id == uuid))
                     })
                 };
+                let fell_back = own.is_none() && before.is_some();
+                let holder = self.holder_of(cli_session, copied_from.filter(|_| fell_back));
+                if holder.is_some() {
+                    self.report.hit("held elsewhere");
+                }
                 Answer::Transcript {
-                    holder: None,
+                    holder: holder.filter(|_| self.bug != Some(Bug::HeldResumed)),
                     folder_present: !self.gone_folders.contains(&folder),
                     found: TranscriptFacts {
                         file: own.is_some(),
@@ -382,7 +407,9 @@ impl World {
                     },
                 }
             }
-            Question::TakeOver { .. } => Answer::TakenOver { gone: false },
+            Question::TakeOver { holder, .. } => {
+                Answer::TakenOver { gone: self.end_holder(&holder) }
+            }
             Question::Stamped => {
                 let stamped = self
                     .store

@@ -5,7 +5,7 @@ use omniscio_core::id::{MessageId, SessionId};
 use omniscio_core::message::{Message, MessageState, Queued, is_local_command};
 use omniscio_core::session::SessionRow;
 use omniscio_core::settings::Settings;
-use omniscio_core::supervisor::Write;
+use omniscio_core::supervisor::{Act, Step, Write};
 use std::collections::BTreeMap;
 
 /// What survives the app.
@@ -48,6 +48,51 @@ impl Store {
             self.apply(write);
         }
         Ok(())
+    }
+
+    /// Takes the part of one session out of a step, as the real shell does: the rest is committed. Its
+    /// child is stopped all the same.
+    pub(crate) fn take_out(&self, step: &mut Step, session: SessionId) {
+        let made: Vec<MessageId> = step
+            .writes
+            .iter()
+            .filter_map(|write| match write {
+                Write::Message(message) => Some(message.id).filter(|_| message.session == session),
+                Write::Row { .. }
+                | Write::MessageState { .. }
+                | Write::Block { .. }
+                | Write::Settings(_) => None,
+            })
+            .collect();
+        let its = |id: &MessageId| {
+            let stored = self.messages.get(id).map(|message| message.session);
+            made.contains(id) || stored == Some(session)
+        };
+        step.writes.retain(|write| match write {
+            Write::Row { after, .. } => after.id != session,
+            Write::Message(message) => message.session != session,
+            Write::MessageState { id, .. } => !its(id),
+            Write::Block { session: of, .. } => *of != session,
+            Write::Settings(_) => true,
+        });
+        step.acts.retain(|act| match act {
+            Act::Spawn { session: of, .. }
+            | Act::Write { session: of, .. }
+            | Act::Control { session: of, .. }
+            | Act::EmitGone(of)
+            | Act::EmitBlock { session: of, .. }
+            | Act::EmitDelta { session: of, .. }
+            | Act::Notify { session: of, .. } => *of != session,
+            Act::Emit(view) => view.row.id != session,
+            // its good reply becomes an error: nobody relies on it
+            Act::Reply { .. } => false,
+            Act::Stop { .. }
+            | Act::Ask { .. }
+            | Act::EmitSettings(_)
+            | Act::Badge(_)
+            | Act::Exit
+            | Act::Log { .. } => true,
+        });
     }
 
     fn apply(&mut self, write: &Write) {

@@ -7,14 +7,16 @@ use crate::bugs::Bug;
 use crate::cli::{Child, Files};
 use crate::clock::{Clock, MINUTE, SECOND};
 use crate::dice::Dice;
-use crate::faults::Faults;
+use crate::faults::{self, Faults};
 use crate::invariants::{Broken, Oracle};
+use crate::load::Load;
 use crate::report::Report;
 use crate::scripts::Phase;
 use crate::store::Store;
-use omniscio_core::id::SessionId;
+use omniscio_core::id::{CliSessionId, SessionId};
+use omniscio_core::session::Holder;
 use omniscio_core::settings::KillSwitches;
-use omniscio_core::supervisor::{Input, LaunchId, State};
+use omniscio_core::supervisor::{AgentTool, Input, LaunchId, State};
 use omniscio_core::time::Day;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
@@ -25,7 +27,7 @@ const TRACE: usize = 60;
 /// Something that will happen.
 pub(crate) enum Event {
     Input(Box<Input>),
-    Answer { questions: u64, input: Box<Input> },
+    Answer { questions: u64, looked: Option<Looked>, input: Box<Input> },
     Born(u64),
     Unborn { child: u64, errno: i32 },
     Beat { child: u64, serial: u64 },
@@ -40,7 +42,13 @@ pub(crate) enum Event {
     Machine,
     Minute,
     FolderBack(String),
+    HolderGone(CliSessionId),
+    Sample,
+    Agent { session: SessionId, tool: AgentTool },
 }
+
+/// A conversation that was looked at, and whether another program had it open then.
+pub(crate) type Looked = (CliSessionId, bool);
 
 /// One line of the story.
 pub(crate) enum Told {
@@ -64,6 +72,9 @@ pub(crate) struct World {
     pub(crate) debris: BTreeMap<SessionId, u32>,
     pub(crate) files: Files,
     pub(crate) gone_folders: BTreeSet<String>,
+    /// Other programs, by the conversation they have open.
+    pub(crate) holders: BTreeMap<CliSessionId, Holder>,
+    pub(crate) load: Load,
     pub(crate) faults: Faults,
     pub(crate) oracle: Oracle,
     pub(crate) report: Report,
@@ -88,11 +99,8 @@ impl World {
         let mut dice = Dice::new(seed);
         let clock = Clock::new(dice.chance(500), dice.between(1, 40));
         let faults = Faults::random(&mut dice);
-        let switches = KillSwitches {
-            thinking_only_endturn_recovery: dice.chance(50),
-            aborted_response_recovery: dice.chance(50),
-            ..KillSwitches::default()
-        };
+        let load = Load::random(&mut dice);
+        let switches = faults::switches(&mut dice);
         let mut world = World {
             seed,
             dice,
@@ -107,6 +115,8 @@ impl World {
             debris: BTreeMap::new(),
             files: Files::new(),
             gone_folders: BTreeSet::new(),
+            holders: BTreeMap::new(),
+            load,
             faults,
             oracle: Oracle::new(),
             report: Report::default(),
@@ -126,6 +136,7 @@ impl World {
         world.after(SECOND, Event::Person);
         world.after(MINUTE, Event::Machine);
         world.after(MINUTE, Event::Minute);
+        world.after(SECOND, Event::Sample);
         world
     }
 
@@ -155,6 +166,7 @@ impl World {
             }
             self.oracle.no_message_is_lost(&row, &self.store);
         }
+        self.oracle.inv_65(&self.store);
     }
 
     fn run_until(&mut self, end: u64) {
@@ -251,9 +263,10 @@ impl World {
     fn happen(&mut self, run: u64, event: Event) {
         match event {
             Event::Input(input) if run == self.run => self.feed(*input),
-            Event::Answer { questions, input }
+            Event::Answer { questions, looked, input }
                 if run == self.run && questions == self.questions =>
             {
+                self.oracle.looked(looked);
                 self.feed(*input);
             }
             Event::Input(_) | Event::Answer { .. } => {}
@@ -263,7 +276,13 @@ impl World {
             Event::Minute => self.minute(),
             Event::FolderBack(folder) => {
                 self.gone_folders.remove(&folder);
+                self.oracle.folder(&folder, None);
             }
+            Event::HolderGone(id) => {
+                self.holders.remove(&id);
+            }
+            Event::Sample => self.sample(),
+            Event::Agent { session, tool } => self.agent(session, tool),
             Event::Born(child) => self.born(child),
             Event::Unborn { child, errno } => self.unborn(child, errno),
             Event::Beat { child, serial } => self.beat(child, serial),

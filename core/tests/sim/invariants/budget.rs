@@ -1,14 +1,16 @@
 //! Budgets: invariants 11, 12 and 15. Counts charges by itself, with a day key of its own.
 
 use super::{Change, Oracle};
+use crate::clock::Clock;
 use crate::report::Report;
 use omniscio_core::session::{PendingAction, Status, StopReason};
 use omniscio_core::supervisor::Write;
-use omniscio_core::time::{Day, Now};
+use omniscio_core::time::Day;
 use omniscio_core::verdict::Actor;
 
 impl Oracle {
-    pub(super) fn charges(&mut self, change: &Change<'_>, now: Now, report: &mut Report) {
+    pub(super) fn charges(&mut self, change: &Change<'_>, clock: &Clock, report: &mut Report) {
+        let now = clock.now();
         let after = change.after;
         self.inv_12(change);
         let Some(before) = change.before else { return };
@@ -17,6 +19,9 @@ impl Oracle {
         let by_person = matches!(change.actor, Actor::User | Actor::RetryButton);
         if lowered && by_person {
             self.book(after.id).charged = None;
+        } else if lowered && count(before) != count(after) {
+            let text = format!("{:?} begins the budget of {} anew", change.actor, after.id);
+            self.fail("INV-16", text);
         }
         // a restart that could not go on is taken back, and its attempt with it
         let refunded = before.status == Status::Starting
@@ -33,7 +38,7 @@ impl Oracle {
         let promoted =
             after.pending == Some(PendingAction::RecoveryFailed) && before.pending != after.pending;
         if promoted {
-            let stop = after.stop_reason.map_or("", StopReason::as_str);
+            let stop = after.stop_reason.map_or("attempts used up", StopReason::as_str);
             let by_scan = change.actor == Actor::AbortedScan;
             // a local command leaves the row as it was before it
             let kind = match (by_scan, change.reason) {
@@ -42,6 +47,9 @@ impl Oracle {
                 (false, _) => "terminal",
             };
             report.hit(&format!("{kind} {stop}"));
+            if by_scan {
+                self.inv_41(change, clock.at);
+            }
             if by_scan && after.stop_reason.is_none() {
                 self.inv_11_promoted(change, now.day);
             }

@@ -52,7 +52,8 @@ impl Oracle {
             // the person took it back: nobody waits for its answer
             book.message = None;
         }
-        self.closed.insert(after.id, stopped);
+        let by_click = change.actor == Actor::RetryButton;
+        self.closed.insert(after.id, stopped || by_click);
         let restarts = matches!(after.status, Status::Starting | Status::Running);
         if !(restarts || stopped || local || by_person(change)) {
             self.inv_35(change, report);

@@ -26,8 +26,8 @@ impl Oracle {
         match line.origin {
             Origin::Replay => self.replays(id, line, report),
             Origin::Operator | Origin::OperatorPill => self.sends(line, store),
-            Origin::Orchestrator
-            | Origin::AutoNudge
+            Origin::Orchestrator => self.orchestrates(id, line, store),
+            Origin::AutoNudge
             | Origin::AutoCommand
             | Origin::CardRequest
             | Origin::Wakeup
@@ -93,7 +93,7 @@ impl Oracle {
         }
     }
 
-    fn sends(&mut self, line: &UserLine, store: &Store) {
+    pub(super) fn sends(&mut self, line: &UserLine, store: &Store) {
         let message = match &line.text {
             LineText::Of(message) | LineText::HandoverThen { message, .. } => *message,
             LineText::Own(_) => {
@@ -118,6 +118,8 @@ impl Oracle {
     pub(super) fn sent(&mut self, message: MessageId, store: &Store, report: &mut Report) {
         let Some(stored) = store.messages.get(&message) else { return };
         let local = stored.text.starts_with('/');
+        let by_person = stored.origin.is_real_user();
+        let id = stored.session;
         let book = self.book(stored.session);
         book.local = local;
         if book.held.remove(&message) {
@@ -129,10 +131,13 @@ impl Oracle {
         book.replayed = false;
         book.by_itself = false;
         book.delivered = false;
-        book.charged = None;
         book.message = Some(message);
         book.calls.clear();
         book.stop_asked = false;
+        if by_person {
+            book.charged = None;
+            self.began_anew(id);
+        }
     }
 
     /// The app reads an event: tools that start, and what ends the unseen time.
@@ -142,6 +147,7 @@ impl Oracle {
             && !line.synthetic
         {
             book.shape_since = None;
+            book.spoke = true;
             for content in &line.content {
                 if let Content::ToolUse { id, input, .. } = content {
                     let detail = input["command"].as_str().unwrap_or_default().to_string();
@@ -182,6 +188,7 @@ impl Oracle {
             && result.local_command.is_none()
             && result.stop_reason.is_none();
         if good {
+            self.began_anew(id);
             let book = self.book(id);
             book.delivered = !book.by_itself;
             if std::mem::take(&mut book.replayed) {
@@ -241,7 +248,11 @@ impl Oracle {
     pub(crate) fn settled(&mut self, row: &SessionRow) {
         let asks = row.pending.is_some_and(PendingAction::is_card);
         let under_way = matches!(row.status, Status::Starting | Status::Running) && !asks;
-        if row.in_shape() || under_way || (row.turn.is_some() && !asks) {
+        let climbs = row.pending == Some(PendingAction::RecoveryFailed)
+            && row.stop_reason.is_none()
+            && !row.is_gone()
+            && !self.pinned();
+        if row.in_shape() || under_way || climbs || (row.turn.is_some() && !asks) {
             self.fail("settle", format!("{:?} {:?} stays: {row:?}", row.status, row.pending));
         }
     }

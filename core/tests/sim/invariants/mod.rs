@@ -10,16 +10,27 @@
 //! - A-04 beside them: no tool twice, no message text twice in one history, hand-overs name what ran;
 //! - no accepted message is lost or sent twice by the queue.
 
+mod audit;
 mod budget;
 mod ending;
+mod holds;
+mod ladder;
+mod liveness;
+mod looks;
 mod messages;
 mod restarts;
+mod switches;
+mod valve;
 mod visible;
+mod workers;
 
 use crate::clock::Clock;
 use crate::report::Report;
 use crate::store::Store;
-use omniscio_core::id::{MessageId, SessionId};
+use ladder::Episode;
+use liveness::Settling;
+use looks::Pressed;
+use omniscio_core::id::{CliSessionId, MessageId, SessionId};
 use omniscio_core::ipc::RowView;
 use omniscio_core::limits::Limits;
 use omniscio_core::message::MessageState;
@@ -29,6 +40,7 @@ use omniscio_core::supervisor::{Act, Command, Input, State, Write};
 use omniscio_core::time::{Day, Now};
 use omniscio_core::verdict::Actor;
 use std::collections::{BTreeMap, BTreeSet};
+use switches::command_of;
 
 /// An invariant that does not hold.
 #[derive(Clone, Debug)]
@@ -67,6 +79,8 @@ struct Book {
     /// Tool calls of the message's tries, and whether each counts as started.
     calls: BTreeMap<String, (String, bool)>,
     shape_since: Option<u64>,
+    /// Since when the row is in the shape without a break.
+    in_shape_at: Option<u64>,
     unseen_since: Option<u64>,
     surfaced: bool,
     /// An outside hand changed the row and the app has not noticed.
@@ -77,6 +91,16 @@ struct Book {
     replayed: bool,
     /// What waited while the row was cut off.
     held: BTreeSet<MessageId>,
+    /// The person chose a copy of a conversation that is open elsewhere.
+    copy_wanted: bool,
+    /// The person wanted a restart that another program may keep waiting: it may come later.
+    takes_over: bool,
+    /// How often the row entered another state, and at which entry the person was told last.
+    entries: u64,
+    notified: u64,
+    ladder: Episode,
+    /// Its child has shown content of its own.
+    spoke: bool,
 }
 
 pub(crate) struct Oracle {
@@ -87,6 +111,21 @@ pub(crate) struct Oracle {
     badge: usize,
     touched: BTreeSet<SessionId>,
     written: BTreeSet<MessageId>,
+    /// The rows that the audit log gives.
+    folded: BTreeMap<SessionId, SessionRow>,
+    /// Conversations of which the app was told that they are open elsewhere.
+    held: BTreeSet<CliSessionId>,
+    scanned_at: Option<u64>,
+    switched_at: u64,
+    /// The machine counts as saturated, and since when it does or does not.
+    heavy: bool,
+    heavy_since: u64,
+    forced_at: Option<u64>,
+    /// Folders that are gone, and since when.
+    gone: BTreeMap<String, u64>,
+    quitting: bool,
+    pressed: Option<Pressed>,
+    settling: Option<Settling>,
     booted: Now,
     booted_at: u64,
     stepped_at: u64,
@@ -108,6 +147,17 @@ impl Oracle {
             badge: 0,
             touched: BTreeSet::new(),
             written: BTreeSet::new(),
+            folded: BTreeMap::new(),
+            held: BTreeSet::new(),
+            scanned_at: None,
+            switched_at: 0,
+            heavy: false,
+            heavy_since: 0,
+            forced_at: None,
+            gone: BTreeMap::new(),
+            quitting: false,
+            pressed: None,
+            settling: None,
             booted: Now::default(),
             booted_at: 0,
             stepped_at: 0,
@@ -134,6 +184,7 @@ impl Oracle {
         self.booted = clock.now();
         self.booted_at = clock.at;
         self.policy = policy;
+        self.quitting = false;
         self.window.clear();
         self.badge = 0;
         for row in store.listed() {
@@ -154,7 +205,16 @@ impl Oracle {
         let book = self.book(row.id);
         book.foreign = true;
         book.shape_since = row.in_shape().then_some(at);
+        book.in_shape_at = book.shape_since;
         book.unseen_since = None;
+        book.entries += 1;
+        self.refold(row);
+    }
+
+    /// The session's part of a step is not done: another hand changed its row.
+    pub(crate) fn refused(&mut self, session: SessionId) {
+        self.pressed = None;
+        self.book(session).click = None;
     }
 
     /// Before an input goes in.
@@ -168,7 +228,13 @@ impl Oracle {
         self.touched.clear();
         self.closed.clear();
         self.retrying = None;
-        self.by_person = matches!(input, Input::Command { .. } | Input::Boot(_));
+        let agent = matches!(input, Input::Command { command: Command::Agent { .. }, .. });
+        self.by_person = matches!(input, Input::Command { .. } | Input::Boot(_)) && !agent;
+        self.pressed = None;
+        if let Some(command) = command_of(input) {
+            self.noted(command, clock.at, report);
+            self.presses(command, state, clock);
+        }
         match input {
             Input::Command { command: Command::Retry { session }, .. } => {
                 self.click(*session, state, clock.at, report);
@@ -224,7 +290,7 @@ impl Oracle {
                         input,
                         writes,
                     };
-                    self.changed(&change, clock, report);
+                    self.changed(&change, store, clock, report);
                 }
                 Write::Settings(settings) => self.policy.settings = settings.clone(),
                 Write::MessageState { id, state: MessageState::Sent } => {
@@ -235,10 +301,14 @@ impl Oracle {
         }
     }
 
-    fn changed(&mut self, change: &Change<'_>, clock: &Clock, report: &mut Report) {
+    fn changed(&mut self, change: &Change<'_>, store: &Store, clock: &Clock, report: &mut Report) {
+        self.fold(change);
         self.legal(change.after);
+        self.inv_42(change);
+        self.inv_43(change, store, report);
+        self.ladder(change, clock, report);
         self.claims(change, clock, report);
-        self.charges(change, clock.now(), report);
+        self.charges(change, clock, report);
         self.concludes(change, report);
         self.shape(change, clock.at, report);
     }
@@ -246,9 +316,12 @@ impl Oracle {
     /// An act is about to be done.
     pub(crate) fn act(&mut self, act: &Act, store: &Store, clock: &Clock, report: &mut Report) {
         match act {
-            Act::Spawn { session, plan, .. } => self.spawns(*session, plan, store, report),
+            Act::Spawn { session, plan, .. } => {
+                self.spawns(*session, plan, (store, clock.at), report);
+            }
             Act::Write { session, line, .. } => self.writes(*session, line, store, report),
-            Act::Ask { question, .. } => self.asks(question, clock.now(), report),
+            Act::Ask { question, .. } => self.asks(question, clock, report),
+            Act::Notify { session, .. } => self.notified(*session, clock.now(), report),
             Act::Emit(view) => {
                 self.touched.insert(view.row.id);
                 self.window.insert(view.row.id, (**view).clone());
@@ -265,7 +338,6 @@ impl Oracle {
             | Act::EmitBlock { .. }
             | Act::EmitDelta { .. }
             | Act::EmitSettings(_)
-            | Act::Notify { .. }
             | Act::Exit => {}
         }
     }
@@ -301,6 +373,8 @@ impl Oracle {
             self.queue(id, state, store);
             self.click_answered(id, clock.at);
         }
+        self.inv_55(clock.at);
+        self.waits(store, clock.at, report);
     }
 
     /// The row as the reducer holds it, as the store has it and as the window shows it are one.
@@ -315,6 +389,10 @@ impl Oracle {
         let (Some(view), Some(stored)) = (state.view(id), store.rows.get(&id)) else { return };
         if self.book(id).foreign {
             return;
+        }
+        if view.live.held.is_some() {
+            let book = self.book(id);
+            book.takes_over |= book.click.take().is_some();
         }
         if view.row != *stored {
             let text = format!("state {:?}\nstore {stored:?}", view.row);

@@ -9,7 +9,7 @@ use omniscio_core::id::SessionId;
 use omniscio_core::launch::LaunchPlan;
 use omniscio_core::session::{PendingAction, SessionRow, Status};
 use omniscio_core::stream::StreamEvent;
-use omniscio_core::supervisor::{Question, State};
+use omniscio_core::supervisor::State;
 use omniscio_core::time::Now;
 use omniscio_core::verdict::Actor;
 
@@ -22,18 +22,25 @@ impl Oracle {
         report: &mut Report,
     ) {
         let id = change.after.id;
-        if change.after.status != Status::Starting {
+        // neither the books of a rung that failed nor a click that is merged begins a restart
+        let books = ["rung failed", "budget reset"].contains(&change.reason);
+        if change.after.status != Status::Starting || books {
             return;
         }
         let actor = change.actor;
         let restarts = match actor {
-            Actor::User | Actor::AbortedScan | Actor::RetryButton | Actor::CrashRecovery => true,
+            Actor::User
+            | Actor::AbortedScan
+            | Actor::RetryButton
+            | Actor::ReArm
+            | Actor::CrashRecovery => true,
+            // a worker is launched once by its parent
+            Actor::App => change.before.is_none(),
             Actor::Stream
             | Actor::TurnEnd
             | Actor::Abort
             | Actor::Launch
-            | Actor::StallWatchdog
-            | Actor::App => false,
+            | Actor::StallWatchdog => false,
         };
         if !restarts {
             return;
@@ -50,12 +57,17 @@ impl Oracle {
         }
         if let Some(before) = change.before {
             self.inv_04_allowed(actor, before, clock.now());
+            self.inv_06(actor, before);
             self.inv_46(actor, id);
         }
+        self.inv_14(id, actor);
         let book = self.book(id);
         book.claim = Some(Claim { actor, at: clock.at });
         match actor {
-            Actor::RetryButton => self.inv_08_clicked(id),
+            Actor::RetryButton => {
+                self.inv_08_clicked(id);
+                self.began_anew(id);
+            }
             Actor::User => {
                 let book = self.book(id);
                 if change.before.is_some_and(SessionRow::in_shape) {
@@ -63,8 +75,9 @@ impl Oracle {
                 }
                 book.click = None;
             }
-            Actor::AbortedScan
-            | Actor::CrashRecovery
+            Actor::AbortedScan => self.scan_restarts(change, clock.at, report),
+            Actor::ReArm => self.inv_19(id, clock.at),
+            Actor::CrashRecovery
             | Actor::Stream
             | Actor::TurnEnd
             | Actor::Abort
@@ -78,8 +91,31 @@ impl Oracle {
     fn inv_04_allowed(&mut self, actor: Actor, before: &SessionRow, now: Now) {
         let age = now.wall.since(before.status_changed_at);
         let past_cap = !(-60_000..300_000).contains(&age);
+        let failed = before.pending == Some(PendingAction::RecoveryFailed);
+        // INV-39: the scan serves the shape, the ladder what was given up, and nothing else
+        let wrong = match actor {
+            Actor::AbortedScan => failed,
+            Actor::ReArm => before.pending == Some(PendingAction::ResponseAborted),
+            Actor::User
+            | Actor::RetryButton
+            | Actor::CrashRecovery
+            | Actor::Stream
+            | Actor::TurnEnd
+            | Actor::Abort
+            | Actor::Launch
+            | Actor::StallWatchdog
+            | Actor::App => false,
+        };
+        if wrong {
+            self.fail("INV-39", format!("{actor:?} restarts {before:?}"));
+        }
         let allowed = match actor {
             Actor::AbortedScan => before.in_shape(),
+            Actor::ReArm => {
+                failed
+                    && before.stop_reason.is_none()
+                    && matches!(before.status, Status::NeedsYou | Status::Error | Status::Stalled)
+            }
             Actor::RetryButton => match before.pending {
                 Some(PendingAction::ResponseAborted) => {
                     past_cap || !self.policy.aborted_response_recovery() || before.delivered
@@ -111,21 +147,19 @@ impl Oracle {
         }
     }
 
-    /// INV-46: with recovery off the scan restarts nothing.
-    fn inv_46(&mut self, actor: Actor, id: SessionId) {
-        if actor == Actor::AbortedScan && !self.policy.aborted_response_recovery() {
-            self.fail("INV-46", format!("the scan restarts {id} though recovery is off"));
-        }
-    }
-
     /// A child is about to be started.
     pub(super) fn spawns(
         &mut self,
         id: SessionId,
         plan: &LaunchPlan,
-        store: &Store,
+        (store, at): (&Store, u64),
         report: &mut Report,
     ) {
+        self.one_writer(id, plan.conversation);
+        self.inv_07(id, &plan.folder, at);
+        if store.rows.get(&id).is_none_or(SessionRow::is_gone) {
+            self.fail("INV-42", format!("a child of {id} is started, and the row is gone"));
+        }
         let wanted = store.rows.get(&id).and_then(|row| row.cli_session_wanted);
         if wanted != Some(plan.conversation.id()) {
             self.fail("INV-44", format!("a child of {id} is started before its id is stored"));
@@ -138,7 +172,7 @@ impl Oracle {
             return;
         };
         book.again = false;
-        if claim.actor == Actor::User {
+        if matches!(claim.actor, Actor::User | Actor::App) {
             return;
         }
         let last = book.restarted.replace(claim.at);
@@ -184,11 +218,19 @@ impl Oracle {
             report.hit("retry merged");
             return;
         }
+        let rung = state.view(id).is_some_and(|view| {
+            let row = &view.row;
+            row.turn.is_some() && row.pending == Some(PendingAction::RecoveryFailed)
+        });
+        if rung {
+            report.hit("retry during a rung");
+        }
         self.retrying = Some(id);
         self.book(id).click = Some(at);
     }
 
     pub(super) fn replied(&mut self, accepted: bool, report: &mut Report) {
+        self.pressed(accepted);
         let Some(id) = self.retrying.take() else { return };
         if accepted {
             report.hit("retry accepted");
@@ -200,7 +242,9 @@ impl Oracle {
 
     /// INV-08, one half: a restart by Retry has a click of its own.
     fn inv_08_clicked(&mut self, id: SessionId) {
-        if self.book(id).click.take().is_none() {
+        let book = self.book(id);
+        let took_over = std::mem::take(&mut book.takes_over);
+        if book.click.take().is_none() && !took_over {
             self.fail("INV-08", format!("Retry restarts {id} without a click of its own"));
         }
     }
@@ -214,9 +258,19 @@ impl Oracle {
     }
 
     pub(super) fn logged(&mut self, id: Option<SessionId>, text: &str, report: &mut Report) {
-        for name in ["wait: Debounced", "wait: FolderMissing"] {
-            if text.contains(name) {
-                report.hit(name);
+        const HOLDS: [&str; 6] = [
+            "Debounced",
+            "FolderMissing",
+            "HeldElsewhere",
+            "GateOpen",
+            "MachineBusy",
+            "RecoveryOff",
+        ];
+        for hold in HOLDS {
+            for actor in ["response-aborted", "re-arm"] {
+                if text.starts_with(&format!("{actor}: wait: {hold}")) {
+                    report.hit(&format!("{actor} waits: {hold}"));
+                }
             }
         }
         if text.contains("too late") || text.contains("was overtaken") {
@@ -228,7 +282,7 @@ impl Oracle {
             self.book(id).again = true;
         }
         // the folder is gone, or the question found no answer: the click leads to no restart
-        if text.contains("folder missing") || text.contains("launch failed") {
+        if ["folder missing", "launch failed", "rung failed"].iter().any(|why| text.contains(why)) {
             self.book(id).click = None;
         }
     }
@@ -258,29 +312,6 @@ impl Oracle {
     pub(crate) fn inv_64(&mut self, whole: &[StreamEvent], cut: &[StreamEvent]) {
         if whole != cut {
             self.fail("INV-64", format!("{whole:?} became {cut:?}"));
-        }
-    }
-
-    /// INV-48: the first scan is 30 s after the start; with recovery off there is none.
-    pub(super) fn asks(&mut self, question: &Question, now: Now, report: &mut Report) {
-        match question {
-            Question::Handover { session } => {
-                // the conversation is gone: the new one belongs to the same restart
-                report.hit("conversation gone");
-                self.book(*session).again = true;
-                return;
-            }
-            Question::Folder { .. } | Question::Transcript { .. } | Question::TakeOver { .. } => {
-                return;
-            }
-            Question::Stamped => {}
-        }
-        let age = now.mono.since(self.booted.mono);
-        if age < 30 * SECOND {
-            self.fail("INV-48", format!("a scan {age} ms after the start"));
-        }
-        if !self.policy.aborted_response_recovery() {
-            self.fail("INV-46", "a scan though recovery is off");
         }
     }
 

@@ -28,7 +28,12 @@ impl Oracle {
             turn.replay.is_some_and(omniscio_core::verdict::Source::is_automatic)
         });
         let actor = change.actor;
+        let moved = change.before.is_none_or(|before| {
+            (before.status, before.pending) != (change.after.status, change.after.pending)
+        });
         let book = self.book(change.after.id);
+        book.entries += u64::from(moved);
+        book.in_shape_at = is.then(|| book.in_shape_at.unwrap_or(at));
         if is && !was {
             // a replay that showed nothing does not begin the unseen time anew (HD-14)
             let kept = book.shape_since.filter(|_| replay);
@@ -58,6 +63,7 @@ impl Oracle {
         let seen = attention(view, &self.policy, &self.limits, now);
         self.inv_26(view, &seen, now);
         let unseen = is_unseen(&view.row, self.policy.aborted_response_recovery(), now);
+        self.looks(view, &seen, unseen);
         if view.row.in_shape() && !unseen {
             report.hit("surfaced past the cap");
             self.book(view.row.id).surfaced = true;

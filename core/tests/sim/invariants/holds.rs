@@ -1,0 +1,62 @@
+//! What holds a restart whoever wants it: INV-07 (the folder), A-12 (another program has the
+//! conversation open).
+
+use super::Oracle;
+use crate::clock::SECOND;
+use crate::world::Looked;
+use omniscio_core::id::SessionId;
+use omniscio_core::launch::Conversation;
+
+/// An answer is at most so old when it is used (a question's own limit), and a little on its way.
+const ANSWER_AGE: u64 = 6 * SECOND;
+
+impl Oracle {
+    /// The app is told of a conversation that was looked at.
+    pub(crate) fn looked(&mut self, looked: Option<Looked>) {
+        match looked {
+            Some((id, true)) => {
+                self.held.insert(id);
+            }
+            Some((id, false)) => {
+                self.held.remove(&id);
+            }
+            None => {}
+        }
+    }
+
+    /// a conversation that is open elsewhere is not resumed, nor copied but by the person's wish.
+    pub(super) fn one_writer(&mut self, id: SessionId, conversation: Conversation) {
+        let copy = std::mem::take(&mut self.book(id).copy_wanted);
+        let held = match conversation {
+            Conversation::New { .. } => false,
+            Conversation::Resume { id } => self.held.contains(&id),
+            Conversation::Fork { from, .. } => self.held.contains(&from) && !copy,
+        };
+        if held {
+            self.fail("A-12", format!("{id} goes on in a conversation that is open elsewhere"));
+        }
+    }
+
+    /// A folder goes, or comes back.
+    pub(crate) fn folder(&mut self, folder: &str, gone_since: Option<u64>) {
+        match gone_since {
+            Some(since) => {
+                self.gone.insert(folder.into(), since);
+            }
+            None => {
+                self.gone.remove(folder);
+            }
+        }
+    }
+
+    pub(super) fn gone_for(&self, folder: &str, at: u64) -> Option<u64> {
+        self.gone.get(folder).map(|since| at - since)
+    }
+
+    /// INV-07: no spawn while the folder is missing.
+    pub(super) fn inv_07(&mut self, id: SessionId, folder: &str, at: u64) {
+        if self.gone_for(folder, at).is_some_and(|age| age > ANSWER_AGE) {
+            self.fail("INV-07", format!("a child of {id} is started without its folder"));
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! What must happen in the end: INV-49 (the CLI works again) and INV-50 (it works, and the machine is
+//! saturated for good).
+
+use super::Oracle;
+use crate::clock::{MINUTE, SECOND};
+use crate::report::Report;
+use crate::store::Store;
+
+/// A scan and the debounce; then the questions and an old child that must be killed.
+const CALM_LIMIT: u64 = 60 * SECOND + 90 * SECOND + 15 * SECOND;
+
+/// From when on nothing goes wrong, and whether the machine stays saturated.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Settling {
+    at: u64,
+    pinned: bool,
+}
+
+impl Oracle {
+    /// Nothing goes wrong from here on.
+    pub(crate) fn settling(&mut self, at: u64, pinned: bool) {
+        self.settling = Some(Settling { at, pinned });
+    }
+
+    /// The machine stays saturated: the ladder waits.
+    pub(super) fn pinned(&self) -> bool {
+        self.settling.is_some_and(|settling| settling.pinned)
+    }
+
+    /// Once a minute: no row waits for longer than it must.
+    pub(super) fn waits(&mut self, store: &Store, at: u64, report: &mut Report) {
+        let Some(Settling { at: calm_at, pinned }) = self.settling else { return };
+        // the load of the last minute still counts; the first scan is 30 s after a start
+        let from = (calm_at + MINUTE).max(self.booted_at + 30 * SECOND);
+        let cut_off = || store.listed().filter(|row| row.in_shape());
+        for row in cut_off().filter(|row| !row.gates.is_empty()) {
+            // what waits for its own gate does not wait for us
+            self.book(row.id).in_shape_at = Some(at);
+        }
+        let rows: Vec<_> = cut_off().map(|row| row.id).collect();
+        let limit = if pinned {
+            (11 + store.listed().count() as u64) * MINUTE + CALM_LIMIT
+        } else {
+            CALM_LIMIT
+        };
+        for id in rows {
+            let since = self.book(id).in_shape_at.unwrap_or(from).max(from);
+            let waited = at.saturating_sub(since);
+            if waited > MINUTE {
+                report.hit(if pinned { "waits under load" } else { "waits for the scan" });
+            }
+            if waited > limit {
+                let name = if pinned { "INV-50" } else { "INV-49" };
+                self.fail(name, format!("{id} is cut off for {waited} ms and nobody comes"));
+            }
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Rows and times in which nothing automatic happens: INV-42 (what the person put away), INV-46, INV-48
+//! and INV-55 (switches and the scan's own clock).
+
+use super::{Change, Oracle};
+use crate::clock::{Clock, MINUTE, SECOND};
+use crate::report::Report;
+use omniscio_core::id::SessionId;
+use omniscio_core::session::{SessionRow, Status};
+use omniscio_core::supervisor::{Command, Input, Question};
+use omniscio_core::verdict::Actor;
+
+impl Oracle {
+    /// INV-46 and INV-55: with recovery off no actor that it switches restarts anything, from the step on
+    /// in which it was switched.
+    pub(super) fn inv_46(&mut self, actor: Actor, id: SessionId) {
+        if matches!(actor, Actor::AbortedScan | Actor::ReArm)
+            && !self.policy.aborted_response_recovery()
+        {
+            self.fail("INV-46", format!("{actor:?} restarts {id} though recovery is off"));
+        }
+    }
+
+    /// INV-42: what is put away is changed by nobody but the person. Its child may still end, and its
+    /// open turn with it.
+    pub(super) fn inv_42(&mut self, change: &Change<'_>) {
+        let Some(before) = change.before else { return };
+        let away = before.deleted_at.is_some()
+            || matches!(before.status, Status::Paused | Status::Ended | Status::Archived);
+        let by_person = matches!(change.actor, Actor::User | Actor::RetryButton);
+        let facts = |row: &SessionRow| {
+            let budget = (row.retry_attempts, row.retry_day, row.stop_reason, row.ladder);
+            (row.status, row.pending, row.deleted_at, row.archive_reason, budget)
+        };
+        if away && !by_person && facts(before) != facts(change.after) {
+            let text = format!("{:?} changes {before:?}", change.actor);
+            self.fail("INV-42", text);
+        }
+    }
+
+    /// A question of the scan. INV-48: the first one is 30 s after the start; with recovery off there is
+    /// none (INV-46); SC-22: never two at once.
+    pub(super) fn scans(&mut self, clock: &Clock) {
+        let (now, at) = (clock.now(), clock.at);
+        let age = now.mono.since(self.booted.mono);
+        if age < 30 * SECOND {
+            self.fail("INV-48", format!("a scan {age} ms after the start"));
+        }
+        if !self.policy.aborted_response_recovery() {
+            self.fail("INV-46", "a scan though recovery is off");
+        }
+        let last = self.scanned_at.replace(at);
+        if last.is_some_and(|last| last == at) {
+            self.fail("SC-22", "two scans at one moment");
+        }
+    }
+
+    /// INV-55, the other half: once recovery is on the scan comes within one tick, and again each minute.
+    pub(super) fn inv_55(&mut self, at: u64) {
+        if !self.policy.aborted_response_recovery() || self.quitting {
+            return;
+        }
+        let since = self.scanned_at.unwrap_or(0).max(self.booted_at).max(self.switched_at);
+        if at > since + MINUTE + SECOND {
+            self.fail("INV-55", format!("recovery is on and no scan came for {} ms", at - since));
+        }
+    }
+
+    /// Switches that a command turns, and what is put away in the middle of a recovery.
+    pub(super) fn noted(&mut self, command: &Command, at: u64, report: &mut Report) {
+        if let Command::SetSetting { .. } = command {
+            self.switched_at = at;
+        } else if let Command::Quit = command {
+            self.quitting = true;
+        } else if let Command::ForkHeld { session } = command {
+            report.hit("a copy of a held conversation wanted");
+            let book = self.book(*session);
+            (book.copy_wanted, book.takes_over) = (true, true);
+        } else if let Command::TakeOver { session } = command {
+            self.book(*session).takes_over = true;
+        } else if let Command::End { session }
+        | Command::Archive { session }
+        | Command::Delete { session } = command
+        {
+            let row = self.folded.get(session);
+            if row.is_some_and(SessionRow::in_shape) {
+                report.hit("put away while cut off");
+            }
+            if row.is_some_and(|row| row.status == Status::Starting) {
+                report.hit("put away while it comes back");
+            }
+        }
+    }
+
+    /// A question to the shell.
+    pub(super) fn asks(&mut self, question: &Question, clock: &Clock, report: &mut Report) {
+        match question {
+            Question::Handover { session } => {
+                // the conversation is gone: the new one belongs to the same restart
+                report.hit("conversation gone");
+                self.book(*session).again = true;
+            }
+            Question::Folder { .. } | Question::Transcript { .. } | Question::TakeOver { .. } => {}
+            Question::Stamped => self.scans(clock),
+        }
+    }
+}
+
+/// Whether an input is a command, and which.
+pub(super) fn command_of(input: &Input) -> Option<&Command> {
+    if let Input::Command { command, .. } = input { Some(command) } else { None }
+}

@@ -1,0 +1,203 @@
+//! How a planted bug changes what a step writes: the rows of the reducer on their way into the store.
+//! Without a bug nothing is touched.
+
+use crate::bugs::Bug;
+use crate::store::Store;
+use omniscio_core::id::SessionId;
+use omniscio_core::session::{ArchiveReason, PendingAction, SessionRow, Status};
+use omniscio_core::settings::Policy;
+use omniscio_core::supervisor::{Act, Step, Write};
+use omniscio_core::time::Day;
+use omniscio_core::verdict::Actor;
+
+/// Changes what a step writes. Names the sessions whose rows the reducer must be told of.
+pub(crate) fn tamper(
+    bug: Option<Bug>,
+    step: &mut Step,
+    policy: &Policy,
+    store: &Store,
+) -> Vec<SessionId> {
+    let Some(bug) = bug else { return Vec::new() };
+    let changed = match bug {
+        Bug::RungUnderHold => held_rung(step, store),
+        Bug::PromotionUnderLoad => promoted_under_load(step, store),
+        Bug::StampGated
+        | Bug::ConcludedTwice
+        | Bug::ValveCharges
+        | Bug::ReentryHides
+        | Bug::HideClockRestarts
+        | Bug::OrphanWithContent => {
+            (0..step.writes.len()).find_map(|at| tamper_write(bug, step, at, (policy, store)))
+        }
+        Bug::NoDebounce
+        | Bug::DebounceInMemory
+        | Bug::NoCap
+        | Bug::ActBeforeSave
+        | Bug::NoReset
+        | Bug::DeliveredStamped
+        | Bug::HeldResumed
+        | Bug::SleepCounts
+        | Bug::SwitchUnread
+        | Bug::CapOffByOne
+        | Bug::ValveUnpaced => None,
+    };
+    changed.into_iter().collect()
+}
+
+/// One write of a step, if the bug changes it.
+fn tamper_write(
+    bug: Bug,
+    step: &mut Step,
+    at: usize,
+    (policy, store): (&Policy, &Store),
+) -> Option<SessionId> {
+    let Write::Row { before, after, actor, reason } = &step.writes[at] else { return None };
+    let id = after.id;
+    let failed = |row: &SessionRow| row.pending == Some(PendingAction::RecoveryFailed);
+    let was_failed = before.as_ref().is_some_and(|before| failed(before));
+    let silent = before.as_ref().and_then(|before| before.turn.as_ref()).is_some_and(|turn| {
+        turn.replay.is_some_and(|source| source.is_automatic()) && !turn.real_output
+    });
+    let began = before.as_ref().map(|before| before.status_changed_at);
+    let stamped = after.pending == Some(PendingAction::ResponseAborted);
+    let by_abort = *actor == Actor::Abort;
+    if bug == Bug::StampGated && stamped && !policy.aborted_response_recovery() {
+        rewrite(step, at, id, |row| row.pending = None);
+    } else if bug == Bug::ConcludedTwice && finished(step, at) {
+        concluded_again(step, at, store);
+    } else if bug == Bug::ValveCharges && reason == "hide clock kept" && !charged(step) {
+        rewrite(step, at, id, |row| row.retry_attempts += 1);
+    } else if bug == Bug::ReentryHides && by_abort && was_failed && failed(after) {
+        rewrite(step, at, id, |row| row.pending = Some(PendingAction::ResponseAborted));
+    } else if bug == Bug::HideClockRestarts && by_abort && stamped && silent {
+        let began = began?;
+        rewrite(step, at, id, |row| row.status_changed_at = began);
+    } else if bug == Bug::OrphanWithContent && failed(after) && !was_failed {
+        let before = now_of(step, store, id)?;
+        let mut after = before.clone();
+        after.status = Status::Archived;
+        after.archive_reason = Some(ArchiveReason::OrphanPreinit);
+        push(step, before, after, (Actor::App, "orphan-preinit"));
+    } else {
+        return None;
+    }
+    Some(id)
+}
+
+/// Whether the write ends a turn well and nothing goes on in the same step.
+fn finished(step: &Step, at: usize) -> bool {
+    let Write::Row { after, reason, .. } = &step.writes[at] else { return false };
+    // the queue may go on in the same step: then the turn is not the last one
+    let last = step.writes[at..].iter().all(|write| match write {
+        Write::Row { after: other, .. } => other.id != after.id || other.status == Status::NeedsYou,
+        Write::Message(_)
+        | Write::MessageState { .. }
+        | Write::Block { .. }
+        | Write::Settings(_) => true,
+    });
+    reason == "finished" && after.delivered && after.pending.is_none() && last
+}
+
+fn concluded_again(step: &mut Step, at: usize, store: &Store) {
+    let Write::Row { after, .. } = &step.writes[at] else { return };
+    let id = after.id;
+    let Some(before) = now_of(step, store, id) else { return };
+    let mut again = before.clone();
+    again.status = Status::Error;
+    again.pending = Some(PendingAction::ResponseAborted);
+    push(step, before, again, (Actor::Abort, "process_exit"));
+}
+
+fn charged(step: &Step) -> bool {
+    step.writes.iter().any(|write| match write {
+        Write::Row { reason, .. } => reason == "attempt charged",
+        Write::Message(_)
+        | Write::MessageState { .. }
+        | Write::Block { .. }
+        | Write::Settings(_) => false,
+    })
+}
+
+/// A rung is held, and taken.
+fn held_rung(step: &mut Step, store: &Store) -> Option<SessionId> {
+    let id = said(step, "re-arm: wait: ")?;
+    let before = now_of(step, store, id)?;
+    let mut after = before.clone();
+    after.ladder.rungs += 1;
+    push(step, before, after, (Actor::ReArm, "rung taken"));
+    Some(id)
+}
+
+/// A used-up row that load defers is given up.
+fn promoted_under_load(step: &mut Step, store: &Store) -> Option<SessionId> {
+    let id = said(step, "response-aborted: wait: MachineBusy")?;
+    let before = now_of(step, store, id).filter(|row| row.in_shape() && row.retry_attempts >= 2)?;
+    let mut after = before.clone();
+    after.pending = Some(PendingAction::RecoveryFailed);
+    push(step, before, after, (Actor::AbortedScan, "recovery failed"));
+    Some(id)
+}
+
+/// Of whom the log says this.
+fn said(step: &Step, words: &str) -> Option<SessionId> {
+    step.acts.iter().find_map(|act| {
+        if let Act::Log { session, text } = act
+            && text.starts_with(words)
+        {
+            return *session;
+        }
+        None
+    })
+}
+
+/// The row as it is after the step.
+fn now_of(step: &Step, store: &Store, id: SessionId) -> Option<Box<SessionRow>> {
+    let written = step.writes.iter().rev().find_map(|write| match write {
+        Write::Row { after, .. } => Some(after).filter(|after| after.id == id),
+        Write::Message(_)
+        | Write::MessageState { .. }
+        | Write::Block { .. }
+        | Write::Settings(_) => None,
+    });
+    written.cloned().or_else(|| store.rows.get(&id).cloned().map(Box::new))
+}
+
+fn push(
+    step: &mut Step,
+    before: Box<SessionRow>,
+    after: Box<SessionRow>,
+    (actor, reason): (Actor, &str),
+) {
+    let (before, reason) = (Some(before), reason.to_string());
+    step.writes.push(Write::Row { before, after, actor, reason });
+}
+
+/// The reset of the budget that a message brings stays in memory: what the store had, by session.
+pub(crate) fn unstored_resets(writes: &[Write]) -> Vec<(SessionId, (u8, Option<Day>))> {
+    let lost = |write: &Write| match write {
+        Write::Row { before: Some(before), after, reason, .. } => {
+            let reset = reason == "message written" && before.retry_attempts > 0;
+            reset.then_some((after.id, (before.retry_attempts, before.retry_day)))
+        }
+        Write::Row { before: None, .. }
+        | Write::Message(_)
+        | Write::MessageState { .. }
+        | Write::Block { .. }
+        | Write::Settings(_) => None,
+    };
+    writes.iter().filter_map(lost).collect()
+}
+
+/// Changes the row of one write, and the same row in every later one.
+fn rewrite(step: &mut Step, from: usize, id: SessionId, change: impl Fn(&mut SessionRow)) {
+    for (at, write) in step.writes.iter_mut().enumerate().skip(from) {
+        if let Write::Row { before, after, .. } = write
+            && after.id == id
+        {
+            if let Some(before) = before.as_mut().filter(|_| at > from) {
+                change(before);
+            }
+            change(after);
+        }
+    }
+}
