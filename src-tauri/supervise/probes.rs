@@ -11,7 +11,7 @@ mod transcript;
 mod trust;
 
 pub use cli::{claude_version, find_claude};
-pub use folder::{FolderState, folder_ok};
+pub use folder::{FolderState, folder_answers, folder_ok};
 pub use holders::Holders;
 pub use transcript::{TailKind, TranscriptFacts, transcript};
 pub use trust::{TrustItem, folder_commands};

@@ -141,6 +141,11 @@ fn found(
 ) -> Result<TranscriptFacts, String> {
     let account = ground.account(account).ok_or("the account is not set up any more")?;
     let config = account.config_folder(ground.home()).ok_or("the home folder is not known")?;
+    let limit = Duration::from_millis(ground.limits.folder_probe_ms);
+    if !probes::folder_answers(&config, limit) {
+        // every further look would cost a thread until there is none left for the other accounts
+        return Err("the account's config folder does not answer".to_string());
+    }
     let asked: Vec<String> = uuids.iter().map(Uuid::to_string).collect();
     let facts =
         probes::transcript(&config, &id.to_string(), &asked).map_err(|error| error.to_string())?;

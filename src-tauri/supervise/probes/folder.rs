@@ -12,6 +12,9 @@ use std::time::Duration;
 /// probe: a dead mount keeps a thread or two, not one a try.
 static HANGING: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
+/// What is said of a folder that does not answer in time.
+const SILENT: &str = "the folder does not answer";
+
 /// The answer of [`folder_ok`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FolderState {
@@ -25,6 +28,12 @@ pub enum FolderState {
 // rule: PF-06
 pub fn folder_ok(path: &Path, limit: Duration) -> FolderState {
     ask(path, limit, look)
+}
+
+/// Whether a look at `path` comes back within `limit`, whatever it finds. One that does not would keep
+/// whoever reads there.
+pub fn folder_answers(path: &Path, limit: Duration) -> bool {
+    ask(path, limit, look) != FolderState::Missing(SILENT.to_string())
 }
 
 fn look(path: &Path) -> FolderState {
@@ -49,7 +58,7 @@ fn ask<L>(path: &Path, limit: Duration, look: L) -> FolderState
 where
     L: FnOnce(&Path) -> FolderState + Send + 'static,
 {
-    let late = || FolderState::Missing("the folder does not answer".to_string());
+    let late = || FolderState::Missing(SILENT.to_string());
     if hanging().contains(path) {
         return late();
     }
@@ -118,6 +127,7 @@ mod tests {
         assert!(matches!(ask(path, Duration::ZERO, hang), FolderState::Missing(_)));
         let unasked = |_: &Path| -> FolderState { panic!("a second probe of a hanging folder") };
         assert!(matches!(ask(path, LONG, unasked), FolderState::Missing(_)));
+        assert!(!folder_answers(path, LONG));
 
         answer.send(()).unwrap();
         end.recv().unwrap();
@@ -125,6 +135,7 @@ mod tests {
             thread::yield_now();
         }
         assert_eq!(ask(path, LONG, |_: &Path| FolderState::Present), FolderState::Present);
+        assert!(folder_answers(path, LONG), "that it is missing is an answer");
     }
 
     #[test]
