@@ -8,6 +8,7 @@ mod broken_transcripts;
 mod exhausted;
 mod folder;
 mod ground_selftest;
+mod held;
 mod leftovers;
 mod looks;
 mod mock_selftest;
@@ -16,3 +17,4 @@ mod refused;
 #[path = "../support/mod.rs"]
 mod support;
 mod turns;
+mod workers;
