@@ -1,7 +1,7 @@
 //! A WebKitWebDriver with a session bus of its own, and the app's window in it. Every call has a time
 //! limit. It knows nothing of what the window shows.
 
-use fantoccini::actions::{InputSource, KeyAction, KeyActions};
+use fantoccini::actions::{InputSource, KeyAction, KeyActions, MouseActions, PointerAction};
 use fantoccini::elements::Element;
 use fantoccini::{Client, ClientBuilder, Locator};
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -25,6 +25,7 @@ pub(crate) mod key {
     pub(crate) const CONTROL: char = '\u{E009}';
     pub(crate) const ENTER: char = '\u{E007}';
     pub(crate) const ESCAPE: char = '\u{E00C}';
+    pub(crate) const DOWN: char = '\u{E015}';
 }
 
 /// Bus, driver, app and its web processes: one process group, ended as a whole.
@@ -157,6 +158,14 @@ impl Window {
     pub(crate) async fn click(&self, css: &str) {
         let element = self.find(css).await;
         limited(css, element.click()).await;
+    }
+
+    /// Moves the pointer onto the element, once it is there.
+    pub(crate) async fn hover(&self, css: &str) {
+        let element = self.find(css).await;
+        let over = PointerAction::MoveToElement { element, duration: None, x: 0.0, y: 0.0 };
+        let pointer = MouseActions::new("mouse".to_string()).then(over);
+        limited(css, self.client.perform_actions(pointer)).await;
     }
 
     /// Empties the field, once it is there.

@@ -3,6 +3,7 @@
 use crate::display::Display;
 use crate::driver::{LONG, Window};
 use omniscio_core::limits::Limits;
+use rusqlite::Connection;
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -103,6 +104,13 @@ impl Ground {
         fs::read_to_string(self.at("launches")).unwrap_or_default()
     }
 
+    /// How many messages with this text the app has taken so far.
+    pub(crate) fn messages(&self, text: &str) -> i64 {
+        let store = Connection::open(self.at("data/omniscio.db")).unwrap();
+        let count = "SELECT count(*) FROM messages WHERE text = ?1";
+        store.query_row(count, [text], |row| row.get(0)).unwrap()
+    }
+
     /// All that the app's logs say.
     pub(crate) fn log(&self) -> String {
         let files = fs::read_dir(self.at("data/logs")).unwrap().flatten();
@@ -127,13 +135,19 @@ impl Ground {
     }
 }
 
-/// A recovery within seconds, and a hidden time that outlasts it.
+/// A recovery within seconds, and a hidden time that outlasts it. No rung of the ladder comes by itself,
+/// and a busy machine holds nothing up: it is not looked at.
 fn limits() -> Limits {
     Limits {
         scan_interval_ms: 1_000,
         scan_boot_delay_ms: 300,
         replay_debounce_ms: 2_000,
         hide_max_ms: 120_000,
+        ladder_first_ms: 600_000,
+        ladder_max_ms: 1_800_000,
+        load_window_ms: 7_200_000,
+        load_sample_ms: 3_600_000,
+        load_samples_min: 2,
         pulse_ms: 500,
         drain_ms: 500,
         ..Limits::rehearsal()

@@ -6,6 +6,9 @@ mod display;
 #[path = "../support/driver.rs"]
 mod driver;
 mod ground;
+mod held;
+mod interrupted;
+mod ladder;
 mod life;
 mod page;
 mod real_cli;
@@ -13,4 +16,5 @@ mod recovery;
 mod rehearsal;
 mod sessions;
 mod settings;
+mod switch_model;
 mod trust;

@@ -1,11 +1,12 @@
 //! The page as the tests read it: rows, pills, the dialog. The only file that knows its marks.
 
-use crate::driver::{Window, key};
+use crate::driver::{LONG, Window, key};
 use crate::ground::Ground;
 use omniscio_core::ipc::AuditLine;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// A row of the list as a person sees it.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -46,6 +47,10 @@ pub(crate) const REPLIES: &str = "return [...document.querySelectorAll('[data-te
 
 pub(crate) const LIST: &str = "[data-testid=list]";
 pub(crate) const PILL: &str = "[data-testid=pill]";
+pub(crate) const PILL_TIP: &str = "[data-testid=pill-tooltip]";
+pub(crate) const STRIP: &str = "[data-testid=strip]";
+pub(crate) const FOLDER_BANNER: &str = "[data-testid=folder-banner]";
+pub(crate) const SWITCH_BANNER: &str = "[data-testid=switch-banner]";
 pub(crate) const CARD: &str = "[data-testid=card]";
 pub(crate) const COMPOSER: &str = "#composer-text";
 pub(crate) const FOLDER: &str = "[data-testid=dialog-folder]";
@@ -102,6 +107,46 @@ impl Window {
         text.as_str().unwrap_or_default().matches(words).count()
     }
 
+    /// The text of an element as it is in the page, shown or not; empty when it is not there.
+    pub(crate) async fn content(&self, css: &str) -> String {
+        let text = format!("return document.querySelector('{css}')?.textContent ?? ''");
+        self.run(&text).await.as_str().unwrap_or_default().to_owned()
+    }
+
+    /// Waits until an element's text, shown or not, is this; the empty text is that of none.
+    pub(crate) async fn until_content(&self, css: &str, wanted: &str) {
+        let text = format!("return document.querySelector('{css}')?.textContent ?? ''");
+        self.until(wanted, &text, |text| (text == wanted).then_some(())).await;
+    }
+
+    /// Holds the pointer over the pill until its tooltip shows.
+    pub(crate) async fn show_tip(&self) {
+        self.hover(PILL).await;
+        let seen = format!(
+            "return getComputedStyle(document.querySelector('{PILL_TIP}')).visibility === 'visible'"
+        );
+        self.until("the tooltip", &seen, |seen| seen.as_bool()?.then_some(())).await;
+    }
+
+    /// Waits until the audit log of the session has so many entries with this reason and outcome.
+    pub(crate) async fn until_audited(
+        &self,
+        session: &str,
+        (reason, outcome): (&str, &str),
+        times: usize,
+    ) -> Vec<AuditLine> {
+        let until = Instant::now() + LONG;
+        loop {
+            let mut lines = self.audit(session).await;
+            lines.retain(|line| line.reason == reason && line.outcome.contains(outcome));
+            if lines.len() >= times {
+                return lines;
+            }
+            assert!(Instant::now() < until, "{reason}, {outcome}: {lines:#?}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
     /// Where the pictures of the documentation are asked for, this is one.
     pub(crate) async fn picture_for_docs(&self, name: &str) {
         if std::env::var_os("OMNISCIO_PICTURES").is_some_and(|on| on == "1") {
@@ -133,6 +178,13 @@ impl Window {
     /// What it noted, in order.
     pub(crate) async fn watched(&self) -> Vec<Seen> {
         serde_json::from_value(self.run("return window.seen").await).unwrap()
+    }
+
+    /// The facts of the session as the window gets them.
+    pub(crate) async fn view(&self, session: &str) -> Value {
+        let snapshot = self.invoke("snapshot", &json!({})).await.unwrap();
+        let views = snapshot["rows"].as_array().unwrap();
+        views.iter().find(|view| view["row"]["id"] == session).unwrap().clone()
     }
 
     /// The audit log of the session, oldest entry first.

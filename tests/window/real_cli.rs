@@ -309,6 +309,11 @@ fn limits() -> Limits {
         silence_open_block_ms: 30_000,
         silence_between_ms: 40_000,
         first_output_ms: 40_000,
+        // a busy machine holds nothing up: it is not looked at
+        load_window_ms: 7_200_000,
+        load_sample_ms: 3_600_000,
+        load_samples_min: 2,
+        ladder_first_ms: 600_000,
         ..Limits::default()
     }
 }

@@ -3,6 +3,7 @@
 use crate::driver::key;
 use crate::ground::Ground;
 use crate::page::{COMPOSER, PILL, Row, Seen};
+use serde_json::json;
 
 // proves: HD-01
 #[tokio::test]
@@ -50,7 +51,7 @@ async fn a_cut_off_turn_comes_back_and_nobody_sees_it() {
     assert_eq!(loud, None);
 }
 
-// proves: RT-12, RT-13, RT-21
+// proves: RT-04, RT-12, RT-13, RT-18, RT-21, RT-22
 #[tokio::test]
 async fn when_recovery_fails_the_row_is_red_and_retry_or_c_brings_it_back() {
     let mut ground = Ground::new();
@@ -62,10 +63,19 @@ async fn when_recovery_fails_the_row_is_red_and_retry_or_c_brings_it_back() {
     let row = window.row("a red row", failed).await;
     assert_eq!(row.section, "Interrupted");
     assert_eq!(window.text(PILL).await, "Retry");
-    window.picture_for_docs("recovery-failed.png").await;
+    assert_eq!(window.run(RED_IN_THE_STATUS_REGION).await, json!([true, true]));
 
-    window.click(PILL).await;
+    // pressed in haste it is one restart: after the first press it is inert
+    let hasty = format!(
+        "const pill = document.querySelector('{PILL}');
+         window.inert = [];
+         new MutationObserver(() => window.inert.push(pill.getAttribute('aria-disabled')))
+             .observe(pill, {{ attributes: true }});
+         for (let n = 0; n < 5; n++) pill.click();"
+    );
+    window.run(&hasty).await;
     window.row("a running row", |row| row.label == "Running").await;
+    assert_eq!(window.run("return window.inert[0]").await, json!("true"));
     window.row("a red row again", failed).await;
 
     // in the composer a C is a letter
@@ -84,7 +94,50 @@ async fn when_recovery_fails_the_row_is_red_and_retry_or_c_brings_it_back() {
         line.reason == "retry-button" && line.outcome.contains("recovery_failed -> starting")
     });
     assert_eq!(by_person.count(), 2, "{audit:#?}");
+    assert_eq!(ground.messages(CONTINUE), 0, "Retry never messages the session");
 }
+
+// proves: RT-15, RT-18
+#[tokio::test]
+async fn c_presses_the_button_that_shows_and_nothing_without_one() {
+    let ground = Ground::new();
+    let window = ground.open().await;
+    window.start_session(&ground.project(), "Go [[fake: hang]]").await;
+    let row = window.row("a running row", |row| row.label == "Running").await;
+    window.press(&[key::ESCAPE]).await;
+    let before = window.audit(&row.session).await.len();
+    window.press(&['c']).await;
+    // stopping comes after it in the same order, so what it did is there by then
+    window.press(&['s']).await;
+    window.press(&['s']).await;
+    window.row("a stopped row", |row| row.label == "Stopped").await;
+    let audit = window.audit(&row.session).await;
+    let other = audit[before..].iter().find(|line| line.reason.contains("retry"));
+    assert!(other.is_none() && ground.messages(CONTINUE) == 0, "{audit:#?}");
+
+    window.until_content(PILL, "Continue").await;
+    window.press(&['c']).await;
+    window.row("its end", |row| row.label == "Your turn").await;
+    assert_eq!(ground.messages(CONTINUE), 1);
+    window.until_content(PILL, "").await;
+    window.press(&['c']).await;
+    window.type_into(COMPOSER, "More [[fake: say The last words.]]").await;
+    window.press(&[key::ENTER]).await;
+    window.read("The last words.").await;
+    assert_eq!(ground.messages(CONTINUE), 1);
+}
+
+const CONTINUE: &str = "Please continue.";
+
+/// Whether the pill has the red of failures, and whether it stands with the composer.
+const RED_IN_THE_STATUS_REGION: &str = "const pill = document.querySelector('[data-testid=pill]');
+    const probe = document.body.appendChild(document.createElement('i'));
+    probe.style.background = 'var(--red-fill)';
+    const colour = (of) => getComputedStyle(of).backgroundColor;
+    const red = colour(pill) === colour(probe);
+    probe.remove();
+    const foot = pill.closest('[data-testid=status]')?.closest('.panel-foot');
+    return [red, foot?.querySelector('#composer-text') != null];";
 
 /// The first try and two replays are cut off, then the Retry and its two, then C's try works.
 const ATTEMPTS: [&str; 7] = [

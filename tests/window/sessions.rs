@@ -26,7 +26,7 @@ async fn the_window_is_not_blank() {
 async fn a_session_is_started_by_keys_and_its_answer_streams() {
     let ground = Ground::new();
     let window = ground.open().await;
-    let text = "Greet me [[fake: slow 400; say One two three four five six seven eight nine ten.]]";
+    let text = "Greet me [[fake: slow 900; say One two three four five six seven eight nine ten.]]";
     window.start_session(&ground.project(), text).await;
     let row = window.row("a running row", |row| row.label == "Running").await;
     assert_eq!(row.section, "Running");

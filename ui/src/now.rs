@@ -4,7 +4,7 @@
 use leptos::leptos_dom::helpers::{TimeoutHandle, set_timeout_with_handle};
 use leptos::prelude::*;
 use omniscio_core::limits::Limits;
-use omniscio_core::time::{Day, Mono, Now, Wall};
+use omniscio_core::time::{Day, Millis, Mono, Now, Wall};
 use std::time::Duration;
 
 /// News brings the clock forward only when its last reading is older than this: every reading makes
@@ -27,9 +27,8 @@ impl Clock {
         let apart = Limits::default().pulse_ms;
         let pending = StoredValue::new(None::<TimeoutHandle>);
         Effect::new(move |_| {
-            let pulse = clock.pulse.get().plus(apart);
-            let due = next_flip(clock.now.get()).map_or(pulse, |flip| flip.min(pulse));
-            let wait = due.since(read().wall).max(1).unsigned_abs().min(apart);
+            let flip = next_flip(clock.now.get());
+            let wait = next_look(clock.pulse.get(), flip, read().wall, apart);
             pending.update_value(|old| {
                 if let Some(old) = old.take() {
                     old.clear();
@@ -65,6 +64,14 @@ impl Clock {
             self.now.set(now);
         }
     }
+}
+
+/// How many milliseconds from now the clock is looked at again: a pulse after the last one, or at the
+/// next flip if that is sooner; never later than a pulse from now, whatever the clock was set to.
+fn next_look(pulse: Wall, flip: Option<Wall>, now: Wall, apart: Millis) -> Millis {
+    let due = pulse.plus(apart);
+    let due = flip.map_or(due, |flip| flip.min(due));
+    due.since(now).max(1).unsigned_abs().min(apart)
 }
 
 /// One reading of the system's clock.
@@ -130,6 +137,62 @@ pub fn clock_time(at: Wall) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use omniscio_core::attention::{Section, attention, next_flip};
+    use omniscio_core::ipc::{LiveView, RowView};
+    use omniscio_core::session::{PendingAction, SessionRow, Status};
+    use omniscio_core::settings::Policy;
+
+    const PULSE: Millis = 60_000;
+
+    /// A reply that was cut off at this time.
+    fn cut_off(at: Wall) -> RowView {
+        let mut row = SessionRow::new(Default::default(), "/p".into(), "T".into(), "a".into(), at);
+        (row.status, row.pending) = (Status::Error, Some(PendingAction::ResponseAborted));
+        RowView { row, live: LiveView::default() }
+    }
+
+    /// When the row is first drawn as interrupted by a window that hears nothing, its clock last read at
+    /// `read`.
+    fn shown_at(view: &RowView, read: Wall, flip: fn(&RowView, Now) -> Option<Wall>) -> Wall {
+        let (policy, limits) = (Policy::default(), Limits::default());
+        let mut now = Now { wall: read, ..Now::default() };
+        for _ in 0..100 {
+            if attention(view, &policy, &limits, now).section == Section::Interrupted {
+                return now.wall;
+            }
+            now.wall = now.wall.plus(next_look(now.wall, flip(view, now), now.wall, PULSE));
+        }
+        panic!("the row is never shown");
+    }
+
+    // proves: HD-16
+    #[test]
+    fn a_window_that_hears_nothing_shows_the_row_when_its_hidden_time_is_over() {
+        let at = Wall(1_000_000_000);
+        for read in [0, 1, 30_000, 59_999, 299_999] {
+            let view = cut_off(at);
+            // the pulse alone finds it within a minute
+            let pulse = shown_at(&view, at.plus(read), |_, _| None).since(at);
+            assert!((300_000..=360_000).contains(&pulse), "{pulse}");
+            // the flip finds it at once
+            let flip =
+                |view: &RowView, now| next_flip(view, &Policy::default(), &Limits::default(), now);
+            assert_eq!(shown_at(&view, at.plus(read), flip).since(at), 300_000);
+        }
+    }
+
+    #[test]
+    fn the_next_look_is_at_most_a_pulse_away() {
+        let look = |pulse, flip: Option<i64>, now| {
+            next_look(Wall(pulse), flip.map(Wall), Wall(now), PULSE)
+        };
+        assert_eq!(look(0, None, 0), 60_000);
+        assert_eq!(look(0, None, 45_000), 15_000);
+        assert_eq!(look(0, Some(50_000), 45_000), 5_000);
+        assert_eq!(look(0, Some(70_000), 45_000), 15_000);
+        assert_eq!(look(0, None, 90_000), 1, "overdue");
+        assert_eq!(look(0, None, -7_200_000), 60_000, "a clock that was set back");
+    }
 
     #[test]
     fn ages_and_durations_read_as_the_design_writes_them() {

@@ -3,6 +3,7 @@
 
 use super::held::HeldStrip;
 use crate::actions;
+use crate::dialogs::tilde;
 use crate::icons::{Icon, StateShape, Symbol};
 use crate::model::use_store;
 use crate::now::clock_time;
@@ -30,17 +31,18 @@ fn FolderBanner(session: SessionId) -> impl IntoView {
     // rule: PF-03, UI-18
     let store = use_store();
     let folder = Memo::new(move |_| {
-        let view = store.view(session).filter(|view| view.live.folder_missing)?;
-        Some(view.row.folder)
+        let folder = store.view(session).filter(|view| view.live.folder_missing)?.row.folder;
+        let shown = store.facts.with(|facts| tilde(&folder, facts.home.as_deref()));
+        Some((folder, shown))
     });
     move || {
-        folder.get().map(|folder| {
-            let (head, tail) = cut(&folder);
+        folder.get().map(|(folder, shown)| {
+            let (head, tail) = cut(&shown);
             view! {
                 <div class="strip red" data-testid="folder-banner" role="alert">
                     <span class="strip-icon red-text"><Symbol icon=Icon::Folder /></span>
                     <span class="strip-label">"Project folder is missing"</span>
-                    <span class="strip-text path" title=folder.clone()>
+                    <span class="strip-text path" title=folder>
                         <span class="path-head">{head.to_owned()}</span>
                         <span class="path-tail">{tail.to_owned()}</span>
                     </span>
