@@ -123,10 +123,8 @@ impl Told {
 
     fn parse(bytes: &[u8]) -> Option<Told> {
         let entry: Entry = serde_json::from_slice(bytes).ok()?;
-        let start_time = match &entry.proc_start {
-            Value::String(text) => text.parse().ok()?,
-            other => other.as_u64()?,
-        };
+        let told = &entry.proc_start;
+        let start_time = told.as_str().map_or(told.as_u64(), |text| text.parse().ok())?;
         Some(Told {
             id: ProcessId { pid: entry.pid, start_time },
             conversation: entry.session_id.parse().ok()?,
@@ -179,5 +177,17 @@ mod tests {
         for garbage in [&b""[..], b"[]", b"null", b"\xff\xfe", b"{\"pid\":{\"pid\":{}}}"] {
             assert_eq!(Told::parse(garbage), None);
         }
+    }
+
+    #[test]
+    fn what_the_app_runs_below_is_above_it_and_what_it_started_is_not() {
+        use std::process::{Command, id};
+        assert!(
+            children::is_above(id()) && children::is_above(std::os::unix::process::parent_id())
+        );
+        let mut child = Command::new("sleep").arg("600").spawn().unwrap();
+        let above = children::is_above(child.id());
+        child.kill().and_then(|()| child.wait()).unwrap();
+        assert!(!above);
     }
 }
