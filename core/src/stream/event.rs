@@ -317,3 +317,15 @@ pub struct TurnResult {
     /// `contextWindow` of the model, if named.
     pub context_window: Option<u64>,
 }
+
+impl TurnResult {
+    /// What a CLI that ended before its first turn would have said, with these words.
+    pub fn refused_start(words: String) -> Self {
+        TurnResult {
+            subtype: "error_during_execution".into(),
+            is_error: true,
+            errors: alloc::vec![words],
+            ..TurnResult::default()
+        }
+    }
+}

@@ -8,6 +8,7 @@ use super::{Cx, State};
 use crate::id::SessionId;
 use crate::launch::{Conversation, LaunchPlan};
 use crate::session::{AbortCause, ChildMark, PendingAction, Status};
+use crate::stream::TurnResult;
 use crate::turn_end::outcome::shorten;
 use crate::verdict::Actor;
 use alloc::boxed::Box;
@@ -372,6 +373,8 @@ impl State {
             Child::Spawning { .. } | Child::Handshaking { .. } => true,
             Child::None | Child::Up { .. } | Child::Stopping { .. } => false,
         };
+        let handshaking = matches!(session.live.child, Child::Handshaking { .. });
+        let resumes = handshaking && session.live.fresh_resume;
         if launching && session.live.ending.is_some() {
             // a refused start has said why; its question is answered or runs out by itself
             self.stop_child(cx, id);
@@ -379,6 +382,12 @@ impl State {
         }
         if launching {
             let words = self.last_words(id, &format!("The CLI {how} at its start."));
+            if resumes {
+                // refused without a result: the transcript tells whether the conversation is lost
+                self.result(cx, id, Box::new(TurnResult::refused_start(words)));
+                self.stop_child(cx, id);
+                return;
+            }
             self.launch_failed(cx, id, &words);
             return;
         }

@@ -10,11 +10,13 @@
 //! | T7 | one recovery within a minute, unseen below five minutes | `t07_a_failed_request_…`, `t07_what_is_held_…` |
 //! | T7 | two a day, the third is red; a message of the person resets | `t07_the_third_…`, `t07_a_session_that_…` |
 //! | T7 | the count starts over at local midnight, also on a day of 23 or 25 hours | `t07_the_count_…` |
+//! | T14 | a refused resume goes on at once with a hand-over, said aloud; the dead id is gone | `t14_…` |
 //! | T22 | long silences with a reason end nothing, and the row says the reason | `t22_…` |
 //! | lid | eight hours of sleep: one scan, no kill, every limit anew | `a_closed_lid_…` |
 
 mod days;
 mod lid;
+mod lost;
 mod silent;
 
 use super::Rig;

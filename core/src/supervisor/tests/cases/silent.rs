@@ -116,7 +116,7 @@ fn t02_the_clock_starts_at_the_result_and_exactly_the_silent_two_come_back() {
     assert!(others.iter().all(|one| state_of(&rig, *one) == RUNNING));
 }
 
-// proves: A-02, PO-05
+// proves: A-02
 #[test]
 fn t04_a_start_that_prints_nothing_is_no_success_and_says_its_last_words() {
     let mut rig = Rig::new();
@@ -267,4 +267,22 @@ fn t22_a_start_that_only_writes_to_stderr_lives_for_as_long_as_it_writes() {
     assert_eq!(rig.stops, 0);
     rig.pass(1);
     assert_eq!((rig.stops, rig.row().pending), (1, Some(PendingAction::ResponseAborted)));
+}
+
+// proves: SW-02, LD-12
+#[test]
+fn t22_a_busy_machine_may_take_minutes_to_the_first_output() {
+    let mut rig = Rig::new();
+    rig.busy = Some(950);
+    rig.pass(MINUTE);
+    rig.create("hello");
+    rig.shake();
+    rig.pass(359 * SECOND);
+    assert_eq!((rig.row().status, rig.stops, rig.spawned), (Status::Running, 0, 1));
+    assert_eq!(rig.next_by_itself(), Some(("stall_timeout".to_string(), SECOND)));
+    assert_eq!(seen(&rig, &rig.view()).section, Section::Running);
+    rig.begin_by_itself();
+    rig.answer_turn("Done.");
+    rig.pass(10 * MINUTE);
+    assert_eq!((rig.row().status, rig.stops, rig.spawned), (Status::NeedsYou, 0, 1));
 }

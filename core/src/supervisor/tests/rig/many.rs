@@ -89,6 +89,11 @@ impl Rig {
         self.feed(Input::Chatter { session, launch, text: text.to_string() });
     }
 
+    /// The CLI's transcript is gone from the disk.
+    pub(in crate::supervisor::tests) fn lose_conversation(&mut self) {
+        self.transcript.clear();
+    }
+
     pub(in crate::supervisor::tests) fn view_of(&self, one: One) -> RowView {
         self.state.view(one.session).expect("a view")
     }
