@@ -3,6 +3,7 @@
 //!
 //! The waits have a bound only to make a hanging test fail.
 
+mod cases;
 mod held;
 mod life;
 pub(crate) mod rig;

@@ -1,6 +1,6 @@
 //! Turns that fail, noise on the stream, ends that are no ends. Nothing here waits for the supervisor.
 
-use super::peer::{FIRST, Home, PATIENCE, Peer, SECOND, of, run, text_of};
+use super::peer::{FIRST, Home, PATIENCE, Peer, SECOND, THIRD, of, run, text_of};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::Write;
@@ -112,6 +112,31 @@ fn sigterm_can_be_ignored_and_a_tool_outlives_a_kill() {
     peer.exit();
     assert!(Path::new(&format!("/proc/{tool}")).exists());
     run("kill", &["-KILL", &tool.to_string()]);
+}
+
+#[test]
+fn a_start_file_befalls_every_start() {
+    let home = Home::new();
+    home.ask(&["--session-id", FIRST], SECOND, "[[fake: say Hello.]]");
+    let befalls = home.config().join("fake-start");
+    fs::write(&befalls, "stderr not today; pause 1; die 3").unwrap();
+    assert_eq!(home.start(&["--resume", FIRST]).exit().code(), Some(3));
+    fs::write(&befalls, "freeze").unwrap();
+    let mut frozen = home.start(&["--resume", FIRST]);
+    frozen.stdin = None;
+    assert!(frozen.is_alive(), "it does not see the end of its input");
+    drop(frozen);
+    fs::write(&befalls, "forget").unwrap();
+    let mut peer = home.start(&["--resume", FIRST]);
+    let lines = peer.rest();
+    assert_eq!(lines[0]["errors"][0], format!("No conversation found with session ID: {FIRST}"));
+    assert_eq!(peer.exit().code(), Some(1));
+    fs::write(&befalls, "forget quiet").unwrap();
+    let mut peer = home.start(&["--resume", FIRST]);
+    assert_eq!((peer.rest(), peer.exit().code()), (vec![], Some(1)));
+    // a conversation that is not resumed is not touched
+    let answered = home.ask(&["--session-id", THIRD], SECOND, "[[fake: say Hello.]]");
+    assert_eq!(text_of(&answered), ["Hello."]);
 }
 
 /// The process that carries the marks of a Bash tool of this session.

@@ -116,7 +116,7 @@ fn a_second_start_on_the_same_data_does_nothing() {
 fn quitting_ends_every_process_and_the_next_start_goes_on() {
     let ground = Ground::new();
     let app = ground.start();
-    let session = app.create(&ground, "Go. [[fake: fail-first 1 bash 600; say Done.]]");
+    let session = app.create(&ground, WORKS);
     app.until_row(session, "tool", |view| !view.row.replay.calls.is_empty());
     assert!(marked(ground.home.path()).len() >= 2, "the CLI and its tool");
     app.quit();
@@ -131,6 +131,11 @@ fn quitting_ends_every_process_and_the_next_start_goes_on() {
 
 /// Which home the process of [`the_app_that_is_killed`] works on.
 const HOME: &str = "SUPERVISOR_TEST_HOME";
+/// The first message of its session.
+const TEXT: &str = "SUPERVISOR_TEST_TEXT";
+
+/// A message whose first try runs a tool until it is ended.
+const WORKS: &str = "Go. [[fake: fail-first 1 bash 600; say Done.]]";
 
 /// Not a test by itself: the app that the next test kills. Without its variable it does nothing.
 #[test]
@@ -142,7 +147,7 @@ fn the_app_that_is_killed() {
     let folder = Path::new(&home).join("project").display().to_string();
     let command = Command::Create {
         folder,
-        text: "Go. [[fake: fail-first 1 bash 600; say Done.]]".to_string(),
+        text: std::env::var(TEXT).unwrap(),
         model: None,
         permission_mode: None,
         account: None,
@@ -159,11 +164,12 @@ fn the_app_that_is_killed() {
     app.handle.ended_within(LONG);
 }
 
-/// Starts the app on this home, kills it once its session works, and gives what it left running.
-fn left_by_a_killed_app(home: &Path) -> Vec<u32> {
+/// Starts the app on this home, kills it once its session runs a tool, and gives what it left running.
+pub(super) fn left_by_a_killed_app(home: &Path, text: &str) -> Vec<u32> {
     let mut first = process::Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "supervisor::life::the_app_that_is_killed", "--nocapture"])
         .env(HOME, home)
+        .env(TEXT, text)
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
@@ -181,7 +187,7 @@ fn what_a_killed_app_left_of_a_deleted_or_unreadable_session_is_ended_too() {
     for change in ["deleted_at = 1", "status = 'dancing'"] {
         let ground = Ground::new();
         let home = ground.home.path();
-        let left = left_by_a_killed_app(home);
+        let left = left_by_a_killed_app(home, WORKS);
         let connection = Connection::open(database_path(&home.join("data"))).unwrap();
         assert_eq!(connection.execute(&format!("UPDATE sessions SET {change}"), []), Ok(1));
         let app = ground.start();
@@ -196,7 +202,7 @@ fn what_a_killed_app_left_of_a_deleted_or_unreadable_session_is_ended_too() {
 fn what_a_killed_app_left_is_ended_by_the_next_start_and_the_turn_comes_back() {
     let ground = Ground::new();
     let home = ground.home.path();
-    let left = left_by_a_killed_app(home);
+    let left = left_by_a_killed_app(home, WORKS);
 
     let app = ground.start();
     let now = marked(home);
