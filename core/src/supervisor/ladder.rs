@@ -34,6 +34,8 @@ impl State {
         let Some(session) = self.sessions.get(&id) else {
             return;
         };
+        // what stopped it holds until a message, Retry or a concluded turn
+        let stop = stop.or(session.row.stop_reason);
         let (ladder, stop) = after_failure(session.row.ladder.rungs, stop, &self.limits, now);
         let to = (status, Some(PendingAction::RecoveryFailed));
         self.enter(cx, id, actor, reason, to, |row| {
@@ -215,6 +217,22 @@ impl State {
         });
         let reason = cause.map_or("rung failed", AbortCause::as_str);
         self.give_up(cx, id, Actor::Abort, reason, GivenUp { status, stop: None });
+    }
+
+    /// A turn that began by itself on a given-up row was cut off: the row is as it was before that turn,
+    /// its ladder and its stop untouched.
+    pub(super) fn back_to_failed(&mut self, cx: &mut Cx, id: SessionId, status: Status, at: Wall) {
+        // rule: INV-14
+        let to = (status, Some(PendingAction::RecoveryFailed));
+        // told when it was given up
+        cx.before.insert(id, Some(to));
+        self.enter(cx, id, Actor::Abort, "given up as before", to, |row| {
+            row.status_changed_at = at;
+            row.delivered = false;
+            row.intent_running = false;
+            row.turn = None;
+        });
+        self.arm(cx, id);
     }
 
     /// A rung could not begin after all: it is given back and waits for the next tick.

@@ -274,6 +274,10 @@ impl State {
         let last = frozen.turn.last_assistant;
         let Ended { result, spent } = ended;
         let (to, stamped_at) = self.after_own_turn(id, (Status::NeedsYou, asked));
+        if stamped_at.is_some() {
+            // told when it was stamped or given up
+            cx.before.insert(id, Some(to));
+        }
         // what came by itself is no answer to the message that was cut off before it
         let delivered = delivered && stamped_at.is_none();
         self.enter(cx, id, Actor::TurnEnd, "finished", to, |row| {
@@ -371,6 +375,9 @@ impl State {
         session.live.turn = None;
         session.live.stop_asked = None;
         session.live.cards_waiting.clear();
+        // rule: LD-11
+        session.live.load_streak = 0;
+        let own = session.live.stamped_before.take();
         if session.live.before_local.is_some() {
             // a local command died with its child: there is no reply to bring back
             let frozen = Frozen {
@@ -401,6 +408,11 @@ impl State {
                 }
                 close(row);
             });
+            return;
+        }
+        if let Some((status, PendingAction::RecoveryFailed, at)) = own {
+            // a turn that nobody asked for brought nothing: the row is given up as before it
+            self.back_to_failed(cx, id, status, at);
             return;
         }
         if pending == Some(PendingAction::RecoveryFailed) && !turn.real_output {

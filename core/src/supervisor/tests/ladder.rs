@@ -246,6 +246,25 @@ fn a_known_terminal_error_stops_at_once_and_takes_no_rung() {
     assert_eq!((rig.spawned, rig.row().ladder.rungs), (1, 0));
 }
 
+// proves: INV-14
+#[test]
+fn a_turn_that_begins_by_itself_and_fails_does_not_lift_the_stop() {
+    let mut rig = Rig::new();
+    rig.create("hello");
+    rig.spawn_and_shake();
+    rig.bill_turn();
+    let given_up = rig.row();
+    rig.begin_by_itself();
+    rig.tool("t1", "make");
+    rig.fail_turn(529);
+    let row = rig.row();
+    assert_eq!(state_of(&rig), (Status::Error, Some(PendingAction::RecoveryFailed)));
+    assert_eq!(row.stop_reason, Some(StopReason::Billing));
+    assert_eq!(row.status_changed_at, given_up.status_changed_at);
+    rig.pass(24 * 60 * MINUTE);
+    assert_eq!((rig.spawned, rig.notified), (1, 1));
+}
+
 // proves: RP-09
 #[test]
 fn a_rung_with_nothing_to_send_stops_the_ladder() {

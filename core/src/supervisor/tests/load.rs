@@ -73,6 +73,23 @@ fn a_tick_that_something_else_held_ends_the_streak() {
     assert_eq!(rig.spawned, 2);
 }
 
+// proves: LD-11
+#[test]
+fn a_row_that_left_the_shape_between_two_ticks_begins_a_new_streak() {
+    let mut rig = stamped_under_load();
+    let scans = rig.scans;
+    while rig.scans < scans + 9 {
+        rig.pass(1_000);
+    }
+    rig.send("try this");
+    rig.spawn_and_shake();
+    rig.die();
+    assert_eq!(state_of(&rig), SHAPE);
+    let (scans, spawned) = (rig.scans, rig.spawned);
+    rig.pass(20 * MINUTE);
+    assert_eq!((rig.spawned, rig.scans - scans), (spawned + 1, 11));
+}
+
 // proves: SW-01, SW-02, SW-03, LD-03, LD-12
 #[test]
 fn the_wait_for_the_first_output_is_longer_while_the_machine_is_busy() {
