@@ -180,12 +180,13 @@ fn the_retro_fill_stamps_exactly_the_fingerprint_and_leaves_the_rest_byte_for_by
 
 /// Every question of a step, with its number.
 fn asked(step: &Step) -> Vec<(AskId, Question)> {
-    let acts = step.acts.iter();
-    acts.filter_map(|act| match act {
-        Act::Ask { ask, question } => Some((*ask, question.clone())),
-        _ => None,
-    })
-    .collect()
+    let mut asked = Vec::new();
+    for act in &step.acts {
+        if let Act::Ask { ask, question } = act {
+            asked.push((*ask, question.clone()));
+        }
+    }
+    asked
 }
 
 // proves: MG-03, SC-02

@@ -110,9 +110,9 @@ pub fn look(database: &Path) -> Result<Found, TriageError> {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Deferred)?;
         find(&transaction)
     };
-    read().map_err(|error: TriageError| match error {
-        TriageError::Store(StoreError::ReadOnly) => TriageError::Closed,
-        other => other,
+    read().map_err(|error: TriageError| {
+        let no_rights = matches!(error, TriageError::Store(StoreError::ReadOnly));
+        if no_rights { TriageError::Closed } else { error }
     })
 }
 
