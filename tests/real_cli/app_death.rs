@@ -1,7 +1,8 @@
 //! The supervisor itself dies, or is started twice, while the real CLI works.
 
 use crate::bench::{Bench, config};
-use crate::looks::marked;
+use crate::leftovers::{Foreigners, deaf};
+use crate::looks::{lives, marked, pid_in};
 use crate::support::mock_api::{Gate, Reply};
 use crate::support::namespace::in_namespace;
 use crate::support::real_cli::{wait_for, wait_until};
@@ -62,7 +63,7 @@ fn runs(file: &Path) -> usize {
     fs::read_to_string(file).map_or(0, |text| text.lines().count())
 }
 
-// proves, CR-01
+// proves, CR-01, PR-05
 #[test]
 fn killed_while_the_cli_works_nothing_is_left_and_the_turn_comes_back() {
     in_namespace(
@@ -74,9 +75,11 @@ fn killed_while_the_cli_works_nothing_is_left_and_the_turn_comes_back() {
             let mut bench = Bench::new();
             bench.quit();
             let file = bench.home.project().join("count");
-            // a tool that survives its CLI: a session of its own, deaf to SIGTERM
+            // a tool that survives its CLI, and one behind it that no group or parent leads to: both deaf
+            let daemon = bench.home.project().join("daemon");
             let command = format!(
-                "echo ran >> '{}'; trap '' TERM; python3 -c 'import time; time.sleep(600)'",
+                "{}; echo ran >> '{}'; trap '' TERM; python3 -c 'import time; time.sleep(600)'",
+                deaf(&bench, &daemon),
                 file.display()
             );
             let allow = json!({"permissions": {"allow": ["Bash"]}});
@@ -85,6 +88,8 @@ fn killed_while_the_cli_works_nothing_is_left_and_the_turn_comes_back() {
             bench.api.push(Reply::new().tool_use("Bash", json!({"command": command})));
             let mut apart = start_apart(&bench, "run the tool");
             wait_until(TURN, "the tool", || runs(&file) == 1);
+            let daemon = pid_in(&daemon);
+            let foreigners = Foreigners::like(&bench, daemon);
             apart.kill().expect("SIGKILL");
             apart.wait().expect("reaped");
             bench.api.push(Reply::new().text("went on from there"));
@@ -96,8 +101,12 @@ fn killed_while_the_cli_works_nothing_is_left_and_the_turn_comes_back() {
             bench.wait_answer(session, "went on from there");
             assert_eq!(runs(&file), 1, "the tool was not run again");
             let ours = bench.row(session).child.expect("a child").pid;
-            let left: Vec<u32> = marked(session).into_iter().filter(|pid| *pid != ours).collect();
+            let left: Vec<u32> = marked(session)
+                .into_iter()
+                .filter(|pid| *pid != ours && !foreigners.pids.contains(pid))
+                .collect();
             assert_eq!(left, [0; 0], "nothing of the first app is left");
+            assert!(!lives(daemon) && foreigners.all_live(), "{daemon} {:?}", foreigners.pids);
             assert_eq!(bench.bubbles(session), 1);
             bench.assert_never_twice("run the tool");
         },
