@@ -2,22 +2,20 @@
 
 use super::asks::{AskFor, LaunchFor};
 use super::live::{Live, Session};
-use super::sending::{reset_budget, title_of};
+use super::sending::title_of;
 use super::{Act, Command, Question, ReplyTo, Write};
-use super::{Cx, State, change, view};
-use crate::attention::{Pill, attention};
+use super::{Cx, State, change};
 use crate::id::SessionId;
 use crate::ipc::{IpcCode, IpcError, Reply};
 use crate::message::{MessageState, Origin, is_local_command};
-use crate::prompt;
 use crate::session::{ArchiveReason, PendingAction, PermissionMode, SessionRow, Status};
-use crate::verdict::{Actor, Source};
+use crate::verdict::Actor;
 use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-type Answered = Result<Reply, IpcError>;
+pub(super) type Answered = Result<Reply, IpcError>;
 
 /// A title may be this long, in characters.
 const TITLE_MAX_CHARS: usize = 200;
@@ -244,71 +242,6 @@ impl State {
         self.finish_stop(cx, id);
         self.stop_child(cx, id);
         Ok(Reply::Done)
-    }
-
-    /// `forceRestart`: resets the budget and drives recovery now (RT-05). Bypasses debounce and
-    /// switches, never a missing folder.
-    pub(super) fn force_restart(&mut self, cx: &mut Cx, id: SessionId) -> Answered {
-        // rule: RT-05, RT-07, RT-08, RT-19, RT-20
-        self.known(id)?;
-        let Some(session) = self.sessions.get(&id) else {
-            return Err(not_found());
-        };
-        if session.live.restart_under_way() && session.live.turn.is_none() {
-            // one restart for all clicks; what a rung in flight brings counts from here
-            self.change(cx, id, Actor::RetryButton, "budget reset", |row| {
-                if row.pending == Some(PendingAction::RecoveryFailed) {
-                    reset_budget(row);
-                }
-            });
-            return Ok(Reply::Done);
-        }
-        let seen = attention(&view(session), &self.policy, &self.limits, cx.now);
-        if seen.pill != Some(Pill::Retry) {
-            return Err(error(
-                IpcCode::NotEligible,
-                "The session is no longer waiting for a retry.",
-            ));
-        }
-        let launch_error = (session.row.status, session.row.pending) == (Status::Error, None);
-        // a message that was cut off goes before what waits behind it
-        let queued = !session.live.queue.is_empty() && !session.row.replay.is_open();
-        self.change(cx, id, Actor::RetryButton, "budget reset", reset_budget);
-        self.decided(cx, id, Actor::RetryButton, "act: retry");
-        if launch_error && queued {
-            self.enter(
-                cx,
-                id,
-                Actor::RetryButton,
-                "retry-button",
-                (Status::Starting, None),
-                |row| {
-                    row.words = None;
-                    row.intent_running = true;
-                },
-            );
-            self.note_restart(cx, id, Actor::RetryButton);
-            self.ask_launch(cx, id, LaunchFor::Queue);
-        } else {
-            self.ask_launch(cx, id, LaunchFor::Replay(Source::RetryButton));
-        }
-        Ok(Reply::Done)
-    }
-
-    pub(super) fn continue_session(&mut self, cx: &mut Cx, id: SessionId) -> Answered {
-        // rule: RT-18
-        self.known(id)?;
-        let Some(session) = self.sessions.get(&id) else {
-            return Err(not_found());
-        };
-        let seen = attention(&view(session), &self.policy, &self.limits, cx.now);
-        if seen.pill != Some(Pill::Continue) {
-            return Err(error(IpcCode::NotEligible, "The session is not waiting to be continued."));
-        }
-        let text = prompt::PLEASE_CONTINUE.to_string();
-        let message = self.enqueue(cx, id, Origin::OperatorPill, text, true);
-        self.send_next(cx, id);
-        Ok(Reply::Accepted(message))
     }
 
     fn put_away(

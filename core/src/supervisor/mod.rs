@@ -4,6 +4,7 @@
 //! meanings are in the rules it calls. Reading order: `surface` (what goes in and out), `live` (what
 //! is not durable), `change` (how a row is changed), then one file per kind of event.
 
+mod abort;
 mod asks;
 mod boot;
 mod cards;
@@ -18,6 +19,7 @@ mod live;
 pub(crate) mod mcp;
 mod question;
 mod replaying;
+mod retry;
 mod scan;
 mod sending;
 mod stream;
