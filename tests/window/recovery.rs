@@ -1,6 +1,6 @@
 //! The main job in the window: a turn that is cut off comes back unseen; one that cannot says so.
 
-use crate::driver::key;
+use crate::driver::{Window, key};
 use crate::ground::Ground;
 use crate::page::{COMPOSER, PILL, Row, Seen};
 use serde_json::json;
@@ -107,7 +107,7 @@ async fn c_presses_the_button_that_shows_and_nothing_without_one() {
     window.press(&[key::ESCAPE]).await;
     let before = window.audit(&row.session).await.len();
     window.press(&['c']).await;
-    // stopping comes after it in the same order, so what it did is there by then
+    window.nothing_refused().await;
     window.press(&['s']).await;
     window.press(&['s']).await;
     window.row("a stopped row", |row| row.label == "Stopped").await;
@@ -121,6 +121,7 @@ async fn c_presses_the_button_that_shows_and_nothing_without_one() {
     assert_eq!(ground.messages(CONTINUE), 1);
     window.until_content(PILL, "").await;
     window.press(&['c']).await;
+    window.nothing_refused().await;
     window.type_into(COMPOSER, "More [[fake: say The last words.]]").await;
     window.press(&[key::ENTER]).await;
     window.read("The last words.").await;
@@ -128,6 +129,14 @@ async fn c_presses_the_button_that_shows_and_nothing_without_one() {
 }
 
 const CONTINUE: &str = "Please continue.";
+
+impl Window {
+    /// A command that the rules refused is told by a toast; whatever was given before is answered by now.
+    async fn nothing_refused(&self) {
+        self.invoke("snapshot", &json!({})).await.unwrap();
+        assert_eq!(self.content("[data-testid=toast] .toast-text").await, "");
+    }
+}
 
 /// Whether the pill has the red of failures, and whether it stands with the composer.
 const RED_IN_THE_STATUS_REGION: &str = "const pill = document.querySelector('[data-testid=pill]');
