@@ -84,7 +84,7 @@ fn StatusStrip(session: SessionId) -> impl IntoView {
 /// style sheet.
 #[component]
 fn PillButton(session: SessionId) -> impl IntoView {
-    // rule: RT-04, RT-14, UI-13
+    // rule: RA-06, RT-04, RT-11, RT-14, UI-13
     let store = use_store();
     let seen = Memo::new(move |_| store.attention(session));
     let pill = Memo::new(move |_| seen.get().and_then(|seen| seen.pill));
