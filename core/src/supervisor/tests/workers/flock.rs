@@ -226,10 +226,12 @@ impl Flock {
         }
     }
 
-    /// Lets time pass until a child is asked for.
-    pub(super) fn pass_to_spawn(&mut self) {
-        let spawns = self.spawns.len();
-        while self.spawns.len() == spawns {
+    /// Lets time pass until a child of the session is asked for, which comes within a day.
+    pub(super) fn pass_to_spawn(&mut self, of: SessionId) {
+        let end = self.now.mono.plus(24 * 3_600_000);
+        let known = self.spawns.len();
+        while !self.spawns[known..].contains(&of) {
+            assert!(self.now.mono < end, "{of} is not started");
             self.pass(1_000);
         }
     }
@@ -346,6 +348,17 @@ impl Flock {
 
     /// A whole answer to the last line that was written to the session.
     pub(super) fn answer(&mut self, session: SessionId, text: &str) {
+        let named = self.lines_of(session).last().map(|line| line.uuid);
+        self.say(session, text, named);
+    }
+
+    /// A turn that the CLI begins by itself, with this answer.
+    pub(super) fn answer_unasked(&mut self, session: SessionId, text: &str) {
+        self.init(session);
+        self.say(session, text, None);
+    }
+
+    fn say(&mut self, session: SessionId, text: &str, named: Option<Uuid>) {
         let content = if text.is_empty() { vec![] } else { vec![Content::Text(text.into())] };
         self.tell(
             session,
@@ -364,7 +377,6 @@ impl Flock {
                 aborted: false,
             }),
         );
-        let messages = self.lines_of(session).last().map(|line| line.uuid).into_iter().collect();
         self.tell(
             session,
             StreamEvent::Result(Box::new(TurnResult {
@@ -372,7 +384,23 @@ impl Flock {
                 terminal_reason: Some("completed".into()),
                 num_turns: 1,
                 text: text.into(),
-                messages,
+                messages: named.into_iter().collect(),
+                ..TurnResult::default()
+            })),
+        );
+    }
+
+    /// The API fails; the child lives on.
+    pub(super) fn fail(&mut self, session: SessionId) {
+        self.tell(
+            session,
+            StreamEvent::Result(Box::new(TurnResult {
+                subtype: "success".into(),
+                is_error: true,
+                terminal_reason: Some("api_error".into()),
+                status: Some(529),
+                num_turns: 1,
+                text: "API Error".into(),
                 ..TurnResult::default()
             })),
         );
