@@ -7,8 +7,8 @@
 //!
 //! Reading order: [`session`] (the durable facts of one row), [`stream`] (what the CLI says),
 //! [`turn`] (what one turn has shown), [`turn_end`] (what its end means), [`recovery`] and
-//! [`watchdog`] (what is done about a turn that died), [`attention`] (what a person sees), and
-//! [`supervisor`] (the one reducer that joins them).
+//! [`watchdog`] (what is done about a turn that died), [`engine`] (who answers), [`attention`] (what
+//! a person sees), and [`supervisor`] (the one reducer that joins them).
 #![no_std]
 
 extern crate alloc;
@@ -16,6 +16,7 @@ extern crate alloc;
 pub mod attention;
 pub mod block;
 pub mod card;
+pub mod engine;
 pub mod id;
 pub mod ipc;
 pub mod launch;

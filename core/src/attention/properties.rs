@@ -2,6 +2,7 @@
 
 use super::tests::{now_at, policy, view};
 use super::*;
+use crate::session::StopReason;
 use alloc::vec::Vec;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -139,6 +140,62 @@ proptest! {
         prop_assert_eq!(badge, count(Section::Interrupted) + count(Section::NeedsYou));
         let listed: usize = Section::LISTED.into_iter().map(count).sum();
         prop_assert_eq!(listed + count(Section::Hidden), views.len());
+    }
+}
+
+/// Every status beside every pending action, legal or not, at the times that matter, whatever else the
+/// row says.
+fn every_view() -> Vec<(RowView, i64, bool)> {
+    const AGES: [i64; 7] = [-7_200_000, -60_001, -60_000, 0, 299_999, 300_000, 100_000_000];
+    let reasons = [None].into_iter().chain(StopReason::ALL.iter().copied().map(Some));
+    let reasons: Vec<_> = reasons.collect();
+    let mut views = Vec::new();
+    for status in Status::ALL {
+        for pending in [None].into_iter().chain(PendingAction::ALL.iter().copied().map(Some)) {
+            for (reason, delivered) in reasons.iter().flat_map(|r| [(*r, false), (*r, true)]) {
+                let mut view = view(*status, pending);
+                (view.row.stop_reason, view.row.delivered) = (reason, delivered);
+                view.live.restart_under_way = delivered;
+                view.live.folder_missing = reason.is_some();
+                let times = AGES.iter().flat_map(|age| [(*age, true), (*age, false)]);
+                views.extend(times.map(|(age, on)| (view.clone(), age, on)));
+            }
+        }
+    }
+    views
+}
+
+// proves: INV-29, INV-30, INV-31, INV-32
+#[test]
+fn every_row_has_one_section_one_tone_and_at_most_one_pill() {
+    let limits = Limits::default();
+    for (v, age, on) in every_view() {
+        let (policy, now) = (policy(on), now_at(age));
+        let a = attention(&v, &policy, &limits, now);
+        let row = &v.row;
+        let what = (row.status, row.pending, age, on);
+        let pending = row.pending.filter(|pending| is_legal(row.status, Some(*pending)));
+        let listed = !row.is_gone();
+        if listed && pending == Some(PendingAction::RecoveryFailed) {
+            assert_eq!((a.tone.as_str(), a.section), ("red-400", Section::Interrupted), "{what:?}");
+        }
+        if (row.status, pending) == (Status::NeedsYou, None) {
+            assert_eq!((a.tone.as_str(), a.section), ("amber-400", Section::NeedsYou), "{what:?}");
+        }
+        let sections = Section::LISTED.into_iter().filter(|section| *section == a.section);
+        assert_eq!(sections.count(), usize::from(listed), "{what:?}");
+        let counted = badge_count([row], &policy, &limits, now);
+        assert_eq!(counted == 1, a.section.needs_person(), "{what:?}");
+        // the pill, its tooltip and its strip are there together or not at all
+        assert_eq!(a.pill.is_some(), a.strip.is_some(), "{what:?}");
+        let wanted = match a.pill {
+            Some(Pill::Retry) => a.pill_tooltip.is_some_and(|tip| tip.contains("Retry")),
+            Some(Pill::Continue) => a.pill_tooltip == Some(words::CONTINUE),
+            None => a.pill_tooltip.is_none(),
+        };
+        assert!(wanted, "{what:?}: {:?} {:?}", a.pill, a.pill_tooltip);
+        // Retry and red go together (UI-09)
+        assert_eq!(a.pill == Some(Pill::Retry), a.tone == Tone::Red, "{what:?}");
     }
 }
 

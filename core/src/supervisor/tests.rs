@@ -1,12 +1,16 @@
 //! Scenarios of the reducer: one small shell that answers its questions, whole rows compared.
 
+mod aborts;
 mod cases;
 mod found;
 mod held;
 mod ladder;
+mod levers;
 mod load;
 mod reviewed;
 mod rig;
+mod scanning;
+mod standing;
 mod workers;
 
 use super::*;

@@ -1,6 +1,7 @@
 //! A small shell for the scenarios: keeps the rows as the store would, answers questions at once,
 //! stops children at once, and counts what was done.
 
+mod alter;
 pub(super) mod many;
 mod talk;
 
@@ -49,7 +50,11 @@ pub(super) struct Rig {
     pub(super) blind: bool,
     /// Stops are asked for and never reported.
     pub(super) hold_stops: bool,
+    /// Looks at folder and transcript are answered later, with what was there when they were asked.
+    pub(super) hold_looks: bool,
     held: Vec<Input>,
+    /// Every change of a row.
+    pub(super) changes: Vec<alter::Changed>,
     pub(super) spawned: usize,
     pub(super) stops: usize,
     pub(super) scans: usize,
@@ -83,7 +88,9 @@ impl Rig {
             switches: KillSwitches::default(),
             blind: false,
             hold_stops: false,
+            hold_looks: false,
             held: Vec::new(),
+            changes: Vec::new(),
             spawned: 0,
             stops: 0,
             scans: 0,
@@ -171,7 +178,8 @@ impl Rig {
             Write::Row { before, after, .. } => {
                 let stored = self.rows.get(&after.id);
                 assert_eq!(stored, before.as_deref(), "a write is guarded by what stands there");
-                self.rows.insert(after.id, *after);
+                self.rows.insert(after.id, (*after).clone());
+                self.changes.push(alter::Changed { before, after });
             }
             Write::Message(message) => {
                 self.texts.insert(message.id, message.text.clone());
@@ -223,8 +231,12 @@ impl Rig {
                 Some(stopped)
             }
             Act::Ask { ask, question } => {
-                let answer = self.answer(&question);
-                Some(Input::Answer { ask, answer })
+                let answer = Input::Answer { ask, answer: self.answer(&question) };
+                if self.hold_looks && matches!(question, Question::Transcript { .. }) {
+                    self.held.push(answer);
+                    return None;
+                }
+                Some(answer)
             }
             Act::Reply { reply, .. } => {
                 self.replies.push(reply);

@@ -32,7 +32,7 @@ impl Rig {
         self.feed(Input::Stream { session, launch, event });
     }
 
-    fn say(&mut self, content: Content) {
+    pub(in crate::supervisor::tests) fn say(&mut self, content: Content) {
         self.stream(line(content));
     }
 
