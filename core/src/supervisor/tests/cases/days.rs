@@ -91,6 +91,8 @@ fn t07_a_session_that_a_person_drives_is_never_silenced_by_the_cap() {
         let spawned = rig.spawned;
         rig.pass(155 * SECOND);
         assert_eq!(rig.spawned, spawned + 1, "message {message}");
+        // by the scan, not by a rung of the ladder under a red row
+        assert_eq!((rig.row().pending, rig.row().retry_attempts), (None, 1), "message {message}");
         rig.spawn_and_shake();
         rig.fail_turn(529);
         rig.send(&alloc::format!("message {message}"));
