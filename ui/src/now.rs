@@ -142,7 +142,9 @@ mod tests {
     use omniscio_core::session::{PendingAction, SessionRow, Status};
     use omniscio_core::settings::Policy;
 
-    const PULSE: Millis = 60_000;
+    fn apart() -> Millis {
+        Limits::default().pulse_ms
+    }
 
     /// A reply that was cut off at this time.
     fn cut_off(at: Wall) -> RowView {
@@ -160,7 +162,7 @@ mod tests {
             if attention(view, &policy, &limits, now).section == Section::Interrupted {
                 return now.wall;
             }
-            now.wall = now.wall.plus(next_look(now.wall, flip(view, now), now.wall, PULSE));
+            now.wall = now.wall.plus(next_look(now.wall, flip(view, now), now.wall, apart()));
         }
         panic!("the row is never shown");
     }
@@ -184,7 +186,7 @@ mod tests {
     #[test]
     fn the_next_look_is_at_most_a_pulse_away() {
         let look = |pulse, flip: Option<i64>, now| {
-            next_look(Wall(pulse), flip.map(Wall), Wall(now), PULSE)
+            next_look(Wall(pulse), flip.map(Wall), Wall(now), apart())
         };
         assert_eq!(look(0, None, 0), 60_000);
         assert_eq!(look(0, None, 45_000), 15_000);
