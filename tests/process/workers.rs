@@ -43,8 +43,8 @@ fn worker_of(app: &App, parent: SessionId) -> SessionRow {
 fn variable(row: &SessionRow, name: &str) -> Option<String> {
     let pid = row.child.expect("a child").pid;
     let environ = fs::read(format!("/proc/{pid}/environ")).expect("an environment");
-    let pairs = environ.split(|byte| *byte == 0).map(String::from_utf8_lossy);
-    pairs.filter_map(|pair| Some(pair.strip_prefix(name)?.strip_prefix('=')?.to_owned())).last()
+    let mut pairs = environ.split(|byte| *byte == 0).map(String::from_utf8_lossy);
+    pairs.find_map(|pair| Some(pair.strip_prefix(name)?.strip_prefix('=')?.to_owned()))
 }
 
 fn ctl(socket: &str, session: Option<SessionId>, args: &[&str]) -> Output {
