@@ -2,8 +2,9 @@
 //!
 //! What children and probes say waits in one queue; whoever adds to a full one waits, so that a busy
 //! loop slows the reading of the children (back-pressure). What a person wants waits in the other;
-//! a full one refuses, so that the window never hangs. Nothing is dropped while the loop runs, but for
-//! a sample of the machine's load that a newer one replaces; nothing is understood here.
+//! a full one refuses, so that the window never hangs. While both hold something they take turns: a
+//! program that asks without end over the socket holds up no child. Nothing is dropped while the loop
+//! runs, but for a sample of the machine's load that a newer one replaces; nothing is understood here.
 
 use crate::supervise::clock::Deadline;
 use crate::supervise::pty::Child;
@@ -84,6 +85,8 @@ struct Queues {
     /// With the bytes that each holds.
     news: VecDeque<(Message, usize)>,
     news_bytes: usize,
+    /// The last one taken was a command.
+    commanded: bool,
     closed: bool,
     quit: bool,
 }
@@ -96,6 +99,13 @@ impl Queues {
 
     fn is_empty(&self) -> bool {
         self.commands.is_empty() && self.load.is_none() && self.news.is_empty()
+    }
+
+    fn take(&mut self) -> Option<Message> {
+        let waits = self.load.is_some() || !self.news.is_empty();
+        let command = if self.commanded && waits { None } else { self.commands.pop_front() };
+        self.commanded = command.is_some();
+        command.or_else(|| self.take_load()).or_else(|| self.take_news())
     }
 
     fn take_load(&mut self) -> Option<Message> {
@@ -153,13 +163,13 @@ impl Inbox {
         !queues.closed
     }
 
-    /// The next message, commands first; `None` if there is none within `limit`.
+    /// The next message, a command first but never two before news that wait; `None` if there is none
+    /// within `limit`.
     pub(in crate::supervise) fn next(&self, limit: Duration) -> Option<Message> {
         let nothing = |queues: &mut Queues| queues.is_empty();
         let waited = self.came.wait_timeout_while(self.lock(), limit, nothing);
         let (mut queues, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        let next = queues.commands.pop_front();
-        let next = next.or_else(|| queues.take_load()).or_else(|| queues.take_news());
+        let next = queues.take();
         self.taken.notify_all();
         next
     }
@@ -225,6 +235,26 @@ mod tests {
         assert!(matches!(inbox.next(LONG), Some(Message::Input(Input::Wake))));
         for n in 0..3 {
             assert_eq!(number(inbox.next(LONG)), Some(n));
+        }
+        assert!(inbox.next(Duration::ZERO).is_none());
+    }
+
+    #[test]
+    fn commands_without_end_hold_no_news_up() {
+        let inbox = Inbox::default();
+        (0..3).for_each(|n| inbox.push(load(n)));
+        for n in 0..3 {
+            // there is always one more
+            (0..2).for_each(|_| inbox.command(Message::Input(Input::Wake)).unwrap());
+            assert!(matches!(inbox.next(LONG), Some(Message::Input(Input::Wake))));
+            assert_eq!(number(inbox.next(LONG)), Some(n));
+        }
+        assert!(inbox.load(vec![7]));
+        assert!(matches!(inbox.next(LONG), Some(Message::Input(Input::Wake))));
+        assert_eq!(number(inbox.next(LONG)), Some(7));
+        // with nothing else there, commands follow one another
+        for _ in 0..2 {
+            assert!(matches!(inbox.next(LONG), Some(Message::Input(Input::Wake))));
         }
         assert!(inbox.next(Duration::ZERO).is_none());
     }
