@@ -16,7 +16,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -30,10 +30,15 @@ pub const SOCKET_VARIABLE: &str = "OMNISCIO_CTL";
 const FOLDER: &str = "omniscio";
 /// The socket's folder in the data folder, where there is no runtime folder.
 const OWN_FOLDER: &str = "run";
+/// Of a folder's mode: somebody else than its owner may add and remove what is in it.
+const OTHERS_WRITE: u32 = 0o022;
 /// A task, its escapes, and a little more.
 const LINE_MAX_BYTES: u64 = 1024 * 1024;
 /// More programs at once than agents run.
 const CONNECTIONS_MAX: usize = 16;
+/// After a connection that could not be taken, for example for want of file handles: the next one
+/// would fail at once, too.
+const REST: Duration = Duration::from_secs(1);
 /// Who has not asked within this is not waited for.
 const ASK_WAIT_MS: u64 = 5_000;
 
@@ -67,9 +72,7 @@ pub(super) fn variable(data_dir: &Path) -> Var {
 }
 
 fn choose(data_dir: &Path, runtime: Option<OsString>) -> PathBuf {
-    let there = |folder: &PathBuf| folder.is_absolute() && folder.is_dir();
-    let runtime = runtime.map(PathBuf::from).filter(there);
-    match runtime {
+    match runtime.map(PathBuf::from).filter(|folder| is_private(folder)) {
         Some(runtime) => {
             let mut hasher = DefaultHasher::new();
             data_dir.hash(&mut hasher);
@@ -77,6 +80,16 @@ fn choose(data_dir: &Path, runtime: Option<OsString>) -> PathBuf {
         }
         None => data_dir.join(OWN_FOLDER).join("ctl.sock"),
     }
+}
+
+/// Whether the folder is the user's own and no other may change it, as a runtime folder has to be:
+/// elsewhere somebody else's socket could stand in the place of ours.
+fn is_private(folder: &Path) -> bool {
+    let own = rustix::process::geteuid().as_raw();
+    folder.is_absolute()
+        && fs::metadata(folder).is_ok_and(|found| {
+            found.is_dir() && found.uid() == own && found.mode() & OTHERS_WRITE == 0
+        })
 }
 
 /// The socket, bound and not yet served.
@@ -143,17 +156,28 @@ impl Served {
     pub(super) fn serve(self, handle: Handle) -> io::Result<()> {
         thread::Builder::new().name("ctl".to_string()).spawn(move || {
             let open = Arc::new(AtomicUsize::new(0));
-            for stream in self.listener.incoming() {
-                if self.ended.load(Ordering::SeqCst) {
-                    return;
-                }
-                match stream {
-                    Ok(stream) => admit(stream, &open, &handle),
-                    Err(error) => tracing::warn!(%error, "`omniscio ctl` was not heard"),
-                }
-            }
+            let running = || !self.ended.load(Ordering::SeqCst);
+            let heard = self.listener.incoming().take_while(|_| running());
+            each(heard, |stream| admit(stream, &open, &handle), || thread::sleep(REST));
         })?;
         Ok(())
+    }
+}
+
+/// Admits every connection, and rests after each that could not be taken.
+fn each(
+    heard: impl Iterator<Item = io::Result<UnixStream>>,
+    mut admit: impl FnMut(UnixStream),
+    mut rest: impl FnMut(),
+) {
+    for stream in heard {
+        match stream {
+            Ok(stream) => admit(stream),
+            Err(error) => {
+                tracing::warn!(%error, "`omniscio ctl` was not heard");
+                rest();
+            }
+        }
     }
 }
 
@@ -265,6 +289,21 @@ mod tests {
             assert_eq!(at("/d/a", none), Path::new("/d/a/run/ctl.sock"));
         }
         assert_eq!(choose(Path::new("/d/a"), None), Path::new("/d/a/run/ctl.sock"));
+        // nor where others may put something
+        for mode in [0o777, 0o1777, 0o720, 0o702] {
+            fs::set_permissions(runtime.path(), fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(at("/d/a", there), Path::new("/d/a/run/ctl.sock"), "{mode:o}");
+        }
+    }
+
+    #[test]
+    fn connections_that_cannot_be_taken_do_not_keep_a_core_busy() {
+        let (mut admitted, mut rests) = (0, 0);
+        let heard = || UnixStream::pair().map(|(one, _)| one);
+        let none = || Err(io::Error::from_raw_os_error(libc::EMFILE));
+        let all = [none(), heard(), none(), none()];
+        each(all.into_iter(), |_| admitted += 1, || rests += 1);
+        assert_eq!((admitted, rests), (1, 3));
     }
 
     // proves: A-22
