@@ -54,10 +54,16 @@ pub enum Ask {
 /// A sentence for who called it: the app does not run, or says no.
 pub fn run(ask: Ask, data_dir: Option<&Path>) -> Result<String> {
     let request = request(ask)?;
-    let path = socket(data_dir)?;
-    let mut stream = UnixStream::connect(&path).context("Omniscio does not run")?;
-    stream.set_read_timeout(Some(ANSWER_WAIT))?;
-    let mut line = serde_json::to_vec(&request)?;
+    put(&request, &socket(data_dir)?, ANSWER_WAIT)
+}
+
+/// Puts the request to the app that listens there. One that takes nothing in, or says nothing, is
+/// waited for no longer than this.
+fn put(request: &Request, path: &Path, wait: Duration) -> Result<String> {
+    let mut stream = UnixStream::connect(path).context("Omniscio does not run")?;
+    stream.set_read_timeout(Some(wait))?;
+    stream.set_write_timeout(Some(wait))?;
+    let mut line = serde_json::to_vec(request)?;
     line.push(b'\n');
     let sent = stream.write_all(&line).and_then(|()| stream.shutdown(Shutdown::Write));
     let mut answer = String::new();
@@ -111,4 +117,24 @@ fn from_stdin() -> Result<String> {
     let mut task = String::new();
     io::stdin().take(TASK_MAX_BYTES).read_to_string(&mut task)?;
     Ok(task)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixListener;
+
+    #[test]
+    fn an_app_that_stands_still_is_not_waited_for_without_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ctl.sock");
+        // it takes nothing in: what is asked fills the pipe, or no answer comes
+        let _still = UnixListener::bind(&path).unwrap();
+        let long = AgentTool::SpawnWorker { task: "x".repeat(8 * 1024 * 1024), title: None };
+        let long = Request::Agent { session: omniscio_core::id::Uuid(1), call: long };
+        for request in [long, Request::Poll] {
+            let words = put(&request, &path, Duration::from_millis(1)).unwrap_err().to_string();
+            assert_eq!(words, "Omniscio did not answer");
+        }
+    }
 }
