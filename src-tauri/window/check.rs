@@ -56,6 +56,8 @@ pub(super) fn command(command: &Command) -> Result<(), IpcError> {
             full_path(folder)
         }
         Command::SwitchModel { model: name, .. } => model(name.as_deref()),
+        // agents have their own ways in, and the page is none
+        Command::Agent { .. } => Err(invalid("Only an agent may do this.")),
         // it is started in any project's folder; an empty one is none
         Command::SetSetting { change: SettingChange::ClaudePath(program) }
             if !program.is_empty() =>
@@ -77,7 +79,6 @@ pub(super) fn command(command: &Command) -> Result<(), IpcError> {
         | Command::Rename { .. }
         | Command::MarkRead { .. }
         | Command::SetSetting { .. }
-        | Command::Agent { .. }
         | Command::Explain { .. }
         | Command::Quit => Ok(()),
     }
@@ -163,6 +164,7 @@ mod tests {
     use super::*;
     use omniscio_core::id::Uuid;
     use omniscio_core::ipc::FolderCommand;
+    use omniscio_core::supervisor::AgentTool;
 
     #[test]
     fn only_web_and_mail_links_go_out() {
@@ -251,6 +253,13 @@ mod tests {
             *model = Some("--x".to_string());
         }
         assert_eq!(command(&create).map_err(|error| error.code), Err(IpcCode::Invalid));
+    }
+
+    #[test]
+    fn the_page_does_not_speak_for_an_agent() {
+        let tool = AgentTool::SpawnWorker { task: "x".to_string(), title: None };
+        let given = command(&Command::Agent { session: Uuid(1), tool });
+        assert_eq!(given.map_err(|error| error.code), Err(IpcCode::Invalid));
     }
 
     fn create(user_settings_only: bool) -> Command {
