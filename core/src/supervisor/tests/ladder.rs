@@ -59,6 +59,38 @@ fn a_session_that_always_fails_takes_twelve_rungs_and_then_rests_for_good() {
     assert_eq!(rig.spawned, spawned, "nothing retries it any more");
 }
 
+// proves: RA-13, RF-12, RF-02
+#[test]
+fn a_row_that_another_writer_gave_up_climbs_the_same_ladder_and_is_never_put_away() {
+    let mut rig = Rig::new();
+    rig.create("hello");
+    rig.spawn_and_shake();
+    rig.answer_turn("Here you are.");
+    rig.send("and now?");
+    rig.die();
+    // written straight into the row, with nothing of the ladder
+    rig.tamper(|row| {
+        (row.status, row.pending) = (Status::Error, Some(PendingAction::RecoveryFailed));
+        row.turn = None;
+    });
+    rig.crash();
+    let spawned = rig.spawned;
+    for rung in 1..=12 {
+        next_rung(&mut rig);
+        assert_eq!(rig.row().ladder.rungs, rung);
+        rig.spawn_and_shake();
+        rig.die();
+    }
+    assert_eq!(rig.row().stop_reason, Some(StopReason::HardCap));
+    for _ in 0..3 {
+        rig.crash();
+        rig.pass(10 * 24 * 60 * MINUTE);
+    }
+    let row = rig.row();
+    assert_eq!((row.status, row.pending), (Status::Error, Some(PendingAction::RecoveryFailed)));
+    assert_eq!((rig.spawned, row.archive_reason), (spawned + 12, None));
+}
+
 // proves: RA-09, RA-16
 #[test]
 fn the_first_real_output_of_a_rung_makes_the_row_an_ordinary_running_one() {
