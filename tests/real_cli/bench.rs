@@ -162,7 +162,8 @@ impl Bench {
         let home = self.home.env().into_iter().map(|(name, value)| (name.to_string(), value));
         let kept = home.filter(|(name, _)| {
             let replaced = self.extra.iter().any(|(extra, _)| extra == name);
-            !replaced && !(self.login && name == "ANTHROPIC_API_KEY")
+            let foreign = self.login && name == "ANTHROPIC_API_KEY";
+            !(replaced || foreign)
         });
         kept.chain(self.extra.iter().cloned()).collect()
     }
