@@ -77,11 +77,19 @@ impl State {
                 self.decided(cx, id, actor_of(source), "wait: the folder could not be looked at");
                 self.back_to_rest(cx, id, source);
             }
+            LaunchFor::Replay(Source::RetryButton) if self.turn_is_open(id) => {
+                // a rung that runs is better than a restart that cannot begin
+                self.decided(cx, id, Actor::RetryButton, "wait: the folder could not be looked at");
+            }
             LaunchFor::Replay(Source::RetryButton) | LaunchFor::Queue => {
                 let words = "The project folder could not be looked at in time.";
                 self.launch_failed(cx, id, words);
             }
         }
+    }
+
+    fn turn_is_open(&self, id: SessionId) -> bool {
+        self.sessions.get(&id).is_some_and(|session| session.live.turn.is_some())
     }
 
     /// A restart that had begun cannot go on: the row is where it was before it, nothing charged.

@@ -170,6 +170,22 @@ fn a_message_takes_over_from_a_rung_in_flight() {
     assert_eq!(state_of(&rig), (Status::NeedsYou, None));
 }
 
+#[test]
+fn a_retry_that_cannot_look_leaves_a_rung_that_runs_alone() {
+    let mut rig = Rig::new();
+    rig.give_up();
+    next_rung(&mut rig);
+    rig.spawn_and_shake();
+    let (spawned, stops) = (rig.spawned, rig.stops);
+    rig.blind = true;
+    let retry = Command::Retry { session: rig.id() };
+    assert_eq!(rig.command(retry), Ok(Reply::Done));
+    rig.pass(10_000);
+    assert_eq!((rig.spawned, rig.stops), (spawned, stops));
+    rig.answer_turn("Done after all.");
+    assert_eq!(state_of(&rig), (Status::NeedsYou, None));
+}
+
 // proves: RA-07, RF-02
 #[test]
 fn the_ladder_survives_restarts_of_the_app() {
