@@ -1,6 +1,7 @@
 //! Sessions from their first message to the end of the app.
 
 use super::rig::{App, Ground, LONG, config, marked};
+use crate::rig::await_some;
 use omniscio_core::block::BlockKind;
 use omniscio_core::id::SessionId;
 use omniscio_core::ipc::{Event, IpcCode, RowView};
@@ -10,6 +11,7 @@ use omniscio_lib::supervise::listener::Listener;
 use omniscio_lib::supervise::store::database_path;
 use omniscio_lib::supervise::supervisor::{StartError, Supervisor};
 use rusqlite::Connection;
+use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{self, Stdio};
@@ -164,8 +166,9 @@ fn the_app_that_is_killed() {
     app.handle.ended_within(LONG);
 }
 
-/// Starts the app on this home, kills it once its session runs a tool, and gives what it left running.
-pub(super) fn left_by_a_killed_app(home: &Path, text: &str) -> Vec<u32> {
+/// Starts the app on this home, kills it once its session runs a tool and so many `sleep` in all, and
+/// gives what it left running.
+pub(super) fn left_by_a_killed_app(home: &Path, text: &str, sleeps: usize) -> Vec<u32> {
     let mut first = process::Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "supervisor::life::the_app_that_is_killed", "--nocapture"])
         .env(HOME, home)
@@ -175,7 +178,13 @@ pub(super) fn left_by_a_killed_app(home: &Path, text: &str) -> Vec<u32> {
         .unwrap();
     let mut said = BufReader::new(first.stdout.take().unwrap()).lines();
     assert!(said.any(|line| line.unwrap().contains("ready")), "the first app did not get ready");
-    let left = marked(home);
+    // a call is told before its tool runs
+    let is_sleep = |pid: &&u32| {
+        fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name == "sleep\n")
+    };
+    let left = await_some(|| {
+        Some(marked(home)).filter(|left| left.iter().filter(is_sleep).count() == sleeps)
+    });
     first.kill().unwrap();
     first.wait().unwrap();
     left
@@ -187,7 +196,7 @@ fn what_a_killed_app_left_of_a_deleted_or_unreadable_session_is_ended_too() {
     for change in ["deleted_at = 1", "status = 'dancing'"] {
         let ground = Ground::new();
         let home = ground.home.path();
-        let left = left_by_a_killed_app(home, WORKS);
+        let left = left_by_a_killed_app(home, WORKS, 1);
         let connection = Connection::open(database_path(&home.join("data"))).unwrap();
         assert_eq!(connection.execute(&format!("UPDATE sessions SET {change}"), []), Ok(1));
         let app = ground.start();
@@ -202,7 +211,7 @@ fn what_a_killed_app_left_of_a_deleted_or_unreadable_session_is_ended_too() {
 fn what_a_killed_app_left_is_ended_by_the_next_start_and_the_turn_comes_back() {
     let ground = Ground::new();
     let home = ground.home.path();
-    let left = left_by_a_killed_app(home, WORKS);
+    let left = left_by_a_killed_app(home, WORKS, 1);
 
     let app = ground.start();
     let now = marked(home);

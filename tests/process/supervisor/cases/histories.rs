@@ -1,6 +1,6 @@
 //! T13, T14: a history with a torn tool call, and one that is gone.
 
-use super::{App, Ground, Status, kill_cli};
+use super::{App, Ground, Status, await_some, kill_cli};
 use omniscio_core::id::SessionId;
 use omniscio_core::prompt::NOTE_CONVERSATION_GONE;
 use omniscio_core::session::{PendingAction, SessionRow};
@@ -92,6 +92,8 @@ fn cut_off_in_the_second(app: &App, ground: &Ground) -> (SessionId, SessionRow) 
     let row = app.until_row(session, "output", |view| {
         view.row.turn.as_ref().is_some_and(|turn| turn.number == 2 && turn.real_output)
     });
+    let whole = |(text, _): &(String, bool)| text == "Half an answer";
+    await_some(|| app.replies(session).iter().any(whole).then_some(()));
     (session, row)
 }
 

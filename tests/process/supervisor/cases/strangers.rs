@@ -148,7 +148,7 @@ fn t21_quitting_ends_a_daemon_that_left_the_group_and_no_stranger() {
 fn t21_after_the_app_was_killed_the_next_start_ends_what_is_left_and_no_stranger() {
     let ground = Ground::new();
     let home = ground.home.path();
-    left_by_a_killed_app(home, LEAVES);
+    left_by_a_killed_app(home, LEAVES, 2);
     let database = database_path(&home.join("data"));
     let session: String = Connection::open(database)
         .unwrap()
