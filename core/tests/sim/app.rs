@@ -109,7 +109,9 @@ impl World {
         };
         self.state = Some(state);
         let tampered = tamper(self.bug, &mut step, &self.oracle.policy, &self.store);
-        let death = self.death();
+        // a crash where nothing happens is none
+        let idle = step.writes.is_empty() && step.acts.is_empty();
+        let death = if idle { None } else { self.death() };
         if self.bug == Some(Bug::ActBeforeSave) {
             let acts = std::mem::take(&mut step.acts);
             self.perform(acts, None);

@@ -40,7 +40,7 @@ impl Faults {
             turns: dice.weighted(&[(2, 150), (4, 450), (2, 800), (1, 1000)]),
             mostly,
             starts: dice.weighted(&[(3, 10), (3, 60), (1, 250)]),
-            crashes: dice.weighted(&[(2, 0), (3, 20), (2, 150)]),
+            crashes: dice.weighted(&[(1, 0), (3, 100), (3, 500)]),
             answers: dice.weighted(&[(3, 5), (2, 40), (1, 150)]),
             writes: dice.weighted(&[(3, 2), (1, 30)]),
             person_ms: dice.weighted(&[(3, 90 * SECOND), (3, 10 * MINUTE), (1, 2 * HOUR)]),
@@ -117,10 +117,10 @@ pub(crate) fn blow(dice: &mut Dice) -> Blow {
     let two_hours = 2 * HOUR as i64;
     dice.weighted(&[
         (10, Blow::FolderVanishes),
-        (6, Blow::HolderAppears),
+        (12, Blow::HolderAppears),
         (12, Blow::Agent),
         (2, Blow::Outage(30 * MINUTE)),
-        (4, Blow::Outage(6 * HOUR)),
+        (8, Blow::Outage(6 * HOUR)),
         (6, Blow::TranscriptDeleted),
         (3, Blow::ClockStep(two_hours)),
         (3, Blow::ClockStep(-two_hours)),
@@ -133,7 +133,7 @@ pub(crate) fn blow(dice: &mut Dice) -> Blow {
         (3, Blow::Panic),
         (3, Blow::Quit),
         (5, Blow::TurnByItself),
-        (6, Blow::Hand),
+        (14, Blow::Hand),
         (6, Blow::ChildKilled),
     ])
 }

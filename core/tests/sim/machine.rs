@@ -67,7 +67,7 @@ impl World {
     fn outage(&mut self, long: u64) {
         self.report.hit("outage");
         self.faults.outage_until = self.clock.at + long;
-        if !self.dice.chance(700) {
+        if !self.dice.chance(850) {
             return;
         }
         self.report.hit("the person is away");
@@ -101,7 +101,7 @@ impl World {
             let until = self.dice.weighted(&[(5, 3 * SECOND), (3, 50 * SECOND), (1, 40 * MINUTE)]);
             self.die(until);
             // an outside hand may stamp a finished row while no app runs (the triage script)
-            if self.dice.chance(300) || self.bug == Some(Bug::DeliveredStamped) {
+            if self.dice.chance(800) || self.bug == Some(Bug::DeliveredStamped) {
                 self.stamp_finished();
             }
         }
@@ -195,7 +195,7 @@ impl World {
         let healthy = child.alive && child.busy && !child.eof && !child.stopping && in_time;
         let session = child.session;
         let open = self.store.rows.get(&session).is_some_and(|row| row.turn.is_some());
-        self.oracle.inv_09(session, healthy, open);
+        self.oracle.inv_09(session, healthy, open, at);
     }
 
     /// Once a virtual minute: every row, and every turn that is silent for too long (INV-53).

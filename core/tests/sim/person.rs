@@ -62,8 +62,8 @@ const DEEDS: [(u64, Deed); 23] = [
     (1, Deed::SwitchModel),
     (5, Deed::Look),
     (2, Deed::Explain),
-    (4, Deed::TakeOver),
-    (4, Deed::ForkHeld),
+    (15, Deed::TakeOver),
+    (8, Deed::ForkHeld),
 ];
 
 impl World {

@@ -6,7 +6,10 @@ use std::collections::BTreeMap;
 #[derive(Default)]
 pub(crate) struct Report(BTreeMap<String, u64>);
 
-/// What an ordinary run must reach at least once.
+/// A rule that was reached less often than this proves little.
+const REACHED_MIN: u64 = 3;
+
+/// What an ordinary run must reach so often.
 pub(crate) const MUST_REACH: &[&str] = &[
     "stamp process_exit",
     "stamp stream_end",
@@ -106,7 +109,6 @@ pub(crate) const MUST_REACH: &[&str] = &[
     "app crash between acts",
     "app crash before a spawn",
     "app crash before a line to a child",
-    "app crash before a stop",
     "app crash before a question",
     "app crash before the window is told",
     "app quit",
@@ -136,9 +138,10 @@ impl Report {
         }
     }
 
-    /// What should have been reached and was not.
+    /// What should have been reached and was not, or hardly.
     pub(crate) fn missing(&self) -> Vec<&'static str> {
-        MUST_REACH.iter().copied().filter(|name| !self.0.contains_key(*name)).collect()
+        let times = |name: &str| self.0.get(name).copied().unwrap_or_default();
+        MUST_REACH.iter().copied().filter(|name| times(name) < REACHED_MIN).collect()
     }
 
     pub(crate) fn print(&self) {

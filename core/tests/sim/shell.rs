@@ -360,19 +360,14 @@ impl World {
         self.after(after, Event::Answer { questions, looked, input });
     }
 
-    /// The conversation a question is about, and whether it is open elsewhere.
+    /// The conversations a question is about, and which is open elsewhere.
     fn looked_at(&self, question: &Question) -> Option<Looked> {
-        match question {
-            Question::Transcript { cli_session: Some(id), copied_from, .. } => {
-                let original = copied_from.filter(|_| !self.files.contains_key(id));
-                Some((*id, self.holder_of(Some(*id), original).is_some()))
-            }
-            Question::Transcript { cli_session: None, .. }
-            | Question::Folder { .. }
-            | Question::TakeOver { .. }
-            | Question::Stamped
-            | Question::Handover { .. } => None,
-        }
+        let Question::Transcript { cli_session, copied_from, .. } = question else { return None };
+        let own = (*cli_session)?;
+        let original = copied_from.filter(|_| !self.files.contains_key(&own));
+        let ids: Vec<_> = [Some(own), original].into_iter().flatten().collect();
+        let held = ids.iter().copied().find(|id| self.holders.contains_key(id));
+        Some(Looked { ids, held })
     }
 
     fn find_out(&mut self, question: Question) -> Answer {

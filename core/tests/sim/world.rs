@@ -47,8 +47,11 @@ pub(crate) enum Event {
     Agent { session: SessionId, tool: AgentTool },
 }
 
-/// A conversation that was looked at, and whether another program had it open then.
-pub(crate) type Looked = (CliSessionId, bool);
+/// Conversations that were looked at, and which of them another program had open then.
+pub(crate) struct Looked {
+    pub(crate) ids: Vec<CliSessionId>,
+    pub(crate) held: Option<CliSessionId>,
+}
 
 /// One line of the story.
 pub(crate) enum Told {
@@ -224,7 +227,7 @@ impl World {
         let at = self.clock.at + millis;
         self.pass_to(at);
         self.slept_at = at;
-        self.oracle.slept(millis);
+        self.oracle.slept(millis, at);
     }
 
     /// Something happens in so many milliseconds.

@@ -95,6 +95,11 @@ impl Oracle {
     /// INV-15: whoever charges an attempt restarts or gives up in the same step; a held tick does not.
     fn inv_15(&mut self, change: &Change<'_>) {
         let id = change.after.id;
+        let named = ["attempt charged", "attempts used up"].contains(&change.reason);
+        if !named || self.heavy {
+            let text = format!("{} changes the count of {id}, load {}", change.reason, self.heavy);
+            self.fail("INV-15", text);
+        }
         let acted = change.writes.iter().any(|write| match write {
             Write::Row { after, actor, .. } => {
                 let restarts = after.status == Status::Starting;

@@ -1,6 +1,7 @@
 //! What a row looks like and what its buttons do: INV-28 to INV-32, INV-34.
 
 use super::Oracle;
+use super::restarts::merges;
 use crate::clock::Clock;
 use crate::report::Report;
 use omniscio_core::attention::{Attention, Pill, Section, Tone, attention};
@@ -67,8 +68,8 @@ impl Oracle {
         } else {
             RETRY_RECOVERY_OFF
         };
-        let on_its_way = matches!(row.status, Status::Starting | Status::Running)
-            || view.live.restart_under_way;
+        let on_its_way =
+            matches!(row.status, Status::Starting | Status::Running) || view.live.restart_under_way;
         let empty = failed && !stopped && !on_its_way && row.ladder.due.is_none();
         if seen.pill_tooltip != Some(wanted) || empty {
             self.fail("INV-33", format!("{:?} of {row:?}", seen.pill_tooltip));
@@ -85,7 +86,7 @@ impl Oracle {
             return;
         };
         let Some(view) = state.view(session) else { return };
-        let merged = view.live.restart_under_way && view.row.turn.is_none();
+        let merged = merges(&view);
         let shown = attention(&view, &self.policy, &self.limits, clock.now()).pill == Some(pill);
         self.pressed =
             Some(Pressed { session, pill, shown: shown || merged && pill == Pill::Retry });

@@ -67,6 +67,7 @@ struct Book {
     /// A restart still has its own line to write.
     replay_due: bool,
     click: Option<u64>,
+    clicked_at: Option<u64>,
     charged: Option<(Day, u8)>,
     concluded: u64,
     stop_asked: bool,
@@ -81,6 +82,7 @@ struct Book {
     shape_since: Option<u64>,
     /// Since when the row is in the shape without a break.
     in_shape_at: Option<u64>,
+    left_shape_at: Option<u64>,
     unseen_since: Option<u64>,
     surfaced: bool,
     /// An outside hand changed the row and the app has not noticed.
@@ -93,6 +95,7 @@ struct Book {
     held: BTreeSet<MessageId>,
     /// The person chose a copy of a conversation that is open elsewhere.
     copy_wanted: bool,
+    copied: bool,
     /// The person wanted a restart that another program may keep waiting: it may come later.
     takes_over: bool,
     /// How often the row entered another state, and at which entry the person was told last.
@@ -116,6 +119,7 @@ pub(crate) struct Oracle {
     /// Conversations of which the app was told that they are open elsewhere.
     held: BTreeSet<CliSessionId>,
     scanned_at: Option<u64>,
+    slept_at: u64,
     switched_at: u64,
     /// The machine counts as saturated, and since when it does or does not.
     heavy: bool,
@@ -150,6 +154,7 @@ impl Oracle {
             folded: BTreeMap::new(),
             held: BTreeSet::new(),
             scanned_at: None,
+            slept_at: 0,
             switched_at: 0,
             heavy: false,
             heavy_since: 0,

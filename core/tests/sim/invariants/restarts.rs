@@ -6,6 +6,7 @@ use crate::clock::SECOND;
 use crate::report::Report;
 use crate::store::Store;
 use omniscio_core::id::SessionId;
+use omniscio_core::ipc::RowView;
 use omniscio_core::launch::LaunchPlan;
 use omniscio_core::session::{PendingAction, SessionRow, Status};
 use omniscio_core::stream::StreamEvent;
@@ -118,7 +119,11 @@ impl Oracle {
             }
             Actor::RetryButton => match before.pending {
                 Some(PendingAction::ResponseAborted) => {
-                    past_cap || !self.policy.aborted_response_recovery() || before.delivered
+                    let takes_over = self.book(before.id).takes_over;
+                    takes_over
+                        || past_cap
+                        || !self.policy.aborted_response_recovery()
+                        || before.delivered
                 }
                 Some(PendingAction::RecoveryFailed | PendingAction::ApiError) => true,
                 None => before.status == Status::Error,
@@ -211,10 +216,7 @@ impl Oracle {
 
     /// A click on Retry.
     pub(super) fn click(&mut self, id: SessionId, state: &State, at: u64, report: &mut Report) {
-        let under_way = state
-            .view(id)
-            .is_some_and(|view| view.live.restart_under_way && view.row.turn.is_none());
-        if under_way {
+        if state.view(id).is_some_and(|view| merges(&view)) {
             report.hit("retry merged");
             return;
         }
@@ -226,7 +228,8 @@ impl Oracle {
             report.hit("retry during a rung");
         }
         self.retrying = Some(id);
-        self.book(id).click = Some(at);
+        let book = self.book(id);
+        (book.click, book.clicked_at) = (Some(at), Some(at));
     }
 
     pub(super) fn replied(&mut self, accepted: bool, report: &mut Report) {
@@ -289,9 +292,11 @@ impl Oracle {
 
     /// INV-09: a running turn that is not silent beyond its phase's limit is stopped by nobody but the
     /// person. `healthy`: what the world knows of the child; `open`: its turn stays open even so.
-    pub(crate) fn inv_09(&mut self, id: SessionId, healthy: bool, open: bool) {
+    pub(crate) fn inv_09(&mut self, id: SessionId, healthy: bool, open: bool, at: u64) {
+        // a click on Retry ends what runs, once its question is answered or its time is over
+        let clicked = self.book(id).clicked_at.is_some_and(|click| at - click < 6 * SECOND);
         let closed_by_app = self.closed.get(&id).is_some_and(|by_person| !by_person);
-        if healthy && !self.by_person && (closed_by_app || open) {
+        if healthy && !self.by_person && !clicked && (closed_by_app || open) {
             self.fail("INV-09", format!("a healthy running turn of {id} was stopped"));
         }
     }
@@ -302,7 +307,8 @@ impl Oracle {
     }
 
     /// The machine slept: what a click waits for had no time.
-    pub(crate) fn slept(&mut self, millis: u64) {
+    pub(crate) fn slept(&mut self, millis: u64, at: u64) {
+        self.slept_at = at;
         for book in self.books.values_mut() {
             book.click = book.click.map(|at| at + millis);
         }
@@ -324,4 +330,10 @@ impl Oracle {
             self.inv_36(before, after, state);
         }
     }
+}
+
+/// Whether a restart is under way that a click on Retry is merged with.
+pub(super) fn merges(view: &RowView) -> bool {
+    let open = view.row.turn.is_some() && view.row.status != Status::Starting;
+    view.live.restart_under_way && !open
 }

@@ -59,7 +59,8 @@ impl Oracle {
         if !self.policy.aborted_response_recovery() || self.quitting {
             return;
         }
-        let since = self.scanned_at.unwrap_or(0).max(self.booted_at).max(self.switched_at);
+        let begun = self.booted_at.max(self.switched_at).max(self.slept_at);
+        let since = self.scanned_at.unwrap_or(0).max(begun);
         if at > since + MINUTE + SECOND {
             self.fail("INV-55", format!("recovery is on and no scan came for {} ms", at - since));
         }
@@ -69,6 +70,10 @@ impl Oracle {
     pub(super) fn noted(&mut self, command: &Command, at: u64, report: &mut Report) {
         if let Command::SetSetting { .. } = command {
             self.switched_at = at;
+        } else if let Command::Send { session, text, .. } = command {
+            if !text.starts_with('/') {
+                self.book(*session).ladder.stopped = false;
+            }
         } else if let Command::Quit = command {
             self.quitting = true;
         } else if let Command::ForkHeld { session } = command {
@@ -85,7 +90,9 @@ impl Oracle {
             if row.is_some_and(SessionRow::in_shape) {
                 report.hit("put away while cut off");
             }
-            if row.is_some_and(|row| row.status == Status::Starting) {
+            let replays =
+                |row: &SessionRow| row.turn.as_ref().is_some_and(|turn| turn.replay.is_some());
+            if row.is_some_and(|row| row.status == Status::Starting || replays(row)) {
                 report.hit("put away while it comes back");
             }
         }

@@ -33,7 +33,13 @@ impl Oracle {
         });
         let book = self.book(change.after.id);
         book.entries += u64::from(moved);
-        book.in_shape_at = is.then(|| book.in_shape_at.unwrap_or(at));
+        if is && !was {
+            // a command of the CLI's own leaves the row as it was
+            let as_before = book.left_shape_at.filter(|_| change.reason == "local command");
+            book.in_shape_at = Some(as_before.unwrap_or(at));
+        } else if was && !is {
+            book.left_shape_at = book.in_shape_at.take();
+        }
         if is && !was {
             // a replay that showed nothing does not begin the unseen time anew (HD-14)
             let kept = book.shape_since.filter(|_| replay);
