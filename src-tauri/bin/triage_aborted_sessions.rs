@@ -104,7 +104,8 @@ mod run {
         if lost == 0 {
             return None;
         }
-        let folder = std::path::absolute(database).ok()?.parent()?.to_path_buf();
+        // the lock is beside the file itself, not beside a link to it
+        let folder = database.canonicalize().ok()?.parent()?.to_path_buf();
         let running = lock::holder(&folder).map(|pid| {
             pid.map_or_else(
                 || "Omniscio is running".to_owned(),

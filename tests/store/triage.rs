@@ -231,6 +231,21 @@ fn it_says_that_the_app_runs() {
 }
 
 #[test]
+fn a_link_leads_to_the_log_and_the_lock_of_the_file_itself() {
+    let (folder, database) = folder();
+    let (elsewhere, _) = crate::common::folder();
+    let link = elsewhere.path().join("link.db");
+    std::os::unix::fs::symlink(&database, &link).unwrap();
+    // the app runs, and its log holds what the file does not
+    let _lock = acquire(folder.path()).unwrap();
+    let mut store = Store::open(&database).unwrap();
+    commit(&mut store, &[insert(&lost(1))]);
+    let text = said(&on(&link, &[]));
+    assert_eq!(listed(&text), [Uuid(1)]);
+    assert!(text.contains("Omniscio is running"), "{text}");
+}
+
+#[test]
 fn titles_are_short_and_do_nothing_to_the_terminal() {
     let (_folder, database) = folder();
     let title = format!("\u{1b}[2J\n{}", "ü".repeat(100));

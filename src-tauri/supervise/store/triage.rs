@@ -170,12 +170,14 @@ fn find(transaction: &Transaction<'_>) -> Result<Found, TriageError> {
 /// without the log and index that SQLite would otherwise make beside it, and leave there.
 fn open_for_reading(database: &Path) -> Result<Connection, TriageError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    if beside(database, "-wal").exists() || beside(database, "-journal").exists() {
-        return open(database, flags);
-    }
     present(database)?;
+    // the log is beside the file itself, not beside a link to it
+    let database = database.canonicalize().map_err(StoreError::from)?;
+    if beside(&database, "-wal").exists() || beside(&database, "-journal").exists() {
+        return connect(&database, flags);
+    }
     let mut uri = "file:".to_owned();
-    for byte in std::path::absolute(database).map_err(StoreError::from)?.as_os_str().as_bytes() {
+    for byte in database.as_os_str().as_bytes() {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'.' | b'-' | b'_') {
             uri.push(char::from(*byte));
         } else {
