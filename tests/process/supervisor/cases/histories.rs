@@ -127,12 +127,15 @@ fn handed_over(app: &App, ground: &Ground, session: SessionId, dead: &str, talk:
     assert!(told.contains("The first task.") && told.contains("First."), "the hand-over: {told}");
 }
 
+/// Does something to a transcript.
+type Spoil = fn(&Path);
+
 // proves
 #[test]
 fn t14_a_deleted_cut_or_garbled_transcript_is_replaced_by_a_hand_over() {
     let ground = Ground::new();
     let app = ground.start();
-    let damages: [(&str, fn(&Path)); 3] = [
+    let damages: [(&str, Spoil); 3] = [
         ("deleted", |file| fs::remove_file(file).unwrap()),
         ("cut within its first line", |file| {
             let whole = fs::read(file).unwrap();
