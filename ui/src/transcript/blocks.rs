@@ -291,10 +291,10 @@ mod tests {
     }
 
     fn text(blocks: &Blocks, seq: u64) -> String {
-        match &blocks.get(seq).unwrap().kind {
-            BlockKind::Assistant { text } => text.clone(),
-            other => panic!("{other:?}"),
-        }
+        let BlockKind::Assistant { text } = &blocks.get(seq).unwrap().kind else {
+            panic!("{seq} is no reply");
+        };
+        text.clone()
     }
 
     // proves: UI-22
