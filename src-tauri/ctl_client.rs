@@ -18,6 +18,8 @@ use std::time::Duration;
 const ANSWER_WAIT: Duration = Duration::from_secs(20);
 /// No answer is longer, in bytes.
 const ANSWER_MAX_BYTES: u64 = 16 * 1024 * 1024;
+/// An app that could not make its socket runs without.
+const NOT_THERE: &str = "Omniscio does not run, or has no socket (then its log says why)";
 /// A longer task would be refused, in bytes.
 const TASK_MAX_BYTES: u64 = 1024 * 1024;
 
@@ -60,7 +62,7 @@ pub fn run(ask: Ask, data_dir: Option<&Path>) -> Result<String> {
 /// Puts the request to the app that listens there. One that takes nothing in, or says nothing, is
 /// waited for no longer than this.
 fn put(request: &Request, path: &Path, wait: Duration) -> Result<String> {
-    let mut stream = UnixStream::connect(path).context("Omniscio does not run")?;
+    let mut stream = UnixStream::connect(path).context(NOT_THERE)?;
     stream.set_read_timeout(Some(wait))?;
     stream.set_write_timeout(Some(wait))?;
     let mut line = serde_json::to_vec(request)?;
@@ -110,7 +112,7 @@ fn socket(data_dir: Option<&Path>) -> Result<PathBuf> {
         (None, Some(data)) => data,
         (given, _) => paths::data_dir(given)?,
     };
-    Ok(socket_path(&data.canonicalize().context("Omniscio does not run")?))
+    Ok(socket_path(&data.canonicalize().context(NOT_THERE)?))
 }
 
 fn from_stdin() -> Result<String> {

@@ -213,6 +213,23 @@ fn a_second_app_never_takes_the_socket_and_a_later_one_replaces_a_stale_one() {
     app.quit();
 }
 
+#[test]
+fn without_a_socket_the_app_does_all_the_rest() {
+    let ground = Ground::new();
+    let data = ground.home.path().join("data").canonicalize().expect("a folder");
+    let socket = socket_path(&data);
+    fs::create_dir_all(socket.parent().expect("a folder")).expect("a folder");
+    fs::write(&socket, "in the way").expect("a file");
+    let app = ground.start();
+    let output = ctl(&socket.display().to_string(), None, &["poll"]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("or has no socket"), "{output:?}");
+    let session = app.create(&ground, "Go [[fake: say ready]]");
+    app.until_answered(session);
+    app.quit();
+    assert_eq!(fs::read_to_string(&socket).expect("a file"), "in the way");
+    fs::remove_file(&socket).expect("removed");
+}
+
 struct Nobody;
 
 impl omniscio_lib::supervise::listener::Listener for Nobody {
