@@ -8,6 +8,7 @@ mod ladder;
 mod levers;
 mod load;
 mod reviewed;
+mod reviewed2;
 mod rig;
 mod scanning;
 mod standing;

@@ -304,6 +304,10 @@ impl State {
             }
             close(row);
         });
+        if stamped_at.is_some() {
+            // a rung that came due while the turn was open went by
+            self.arm(cx, id);
+        }
         let kind = BlockKind::Foot { millis: result.duration_ms, cost_microdollars: spent };
         self.add_block(cx, id, kind);
         self.report(cx, id, delivered, &frozen.turn.final_text);

@@ -1,0 +1,39 @@
+//! Scenarios that a second review found: each was a defect once.
+
+use super::rig::Rig;
+use super::*;
+use crate::stream::Content;
+
+const GIVEN_UP: Option<PendingAction> = Some(PendingAction::RecoveryFailed);
+
+/// A given-up session whose child lives on: the API refused all the time.
+fn given_up_with_a_child() -> Rig {
+    let mut rig = Rig::new();
+    rig.create("hello");
+    rig.spawn_and_shake();
+    rig.fail_turn(529);
+    for _ in 0..2 {
+        rig.pass(155_000);
+        rig.spawn_and_shake();
+        rig.fail_turn(529);
+    }
+    while rig.row().pending != GIVEN_UP {
+        rig.pass(1_000);
+    }
+    rig
+}
+
+// proves: RA-01, INV-33
+#[test]
+fn a_given_up_row_keeps_its_ladder_through_a_turn_that_began_by_itself() {
+    let mut rig = given_up_with_a_child();
+    rig.begin_by_itself();
+    rig.say(Content::Text("a task of mine ended".into()));
+    // the rung's time comes while that turn is open
+    rig.pass(100_000);
+    let before = rig.spawned;
+    rig.answer_naming("that was all", None);
+    assert_eq!((state_of(&rig).1, rig.row().stop_reason), (GIVEN_UP, None));
+    rig.pass(200_000);
+    assert_eq!(rig.spawned, before + 1, "a row that says it is retried is retried");
+}
