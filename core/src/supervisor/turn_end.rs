@@ -211,6 +211,13 @@ impl State {
     ) {
         match disposition {
             Disposition::AsBefore => self.as_before(cx, id, frozen),
+            // rule: AB-09
+            // it failed before the person's Stop or Send now reached it: it was stopped all the same
+            Disposition::Abort { .. } if self.stop_asked(id) => {
+                self.finish_stop(cx, id);
+                self.send_after_stop(cx, id);
+                return;
+            }
             Disposition::Stopped => {
                 self.finish_stop(cx, id);
                 self.send_after_stop(cx, id);
@@ -252,6 +259,10 @@ impl State {
         if asked.is_none_or(|asked| asked.send_now) {
             self.send_if_free(cx, id);
         }
+    }
+
+    fn stop_asked(&self, id: SessionId) -> bool {
+        self.sessions.get(&id).is_some_and(|session| session.live.stop_asked.is_some())
     }
 
     /// The queue goes on after a turn that left nothing open; what waits for a recovery or for

@@ -37,3 +37,29 @@ fn a_given_up_row_keeps_its_ladder_through_a_turn_that_began_by_itself() {
     rig.pass(200_000);
     assert_eq!(rig.spawned, before + 1, "a row that says it is retried is retried");
 }
+
+// proves: AB-09
+#[test]
+fn a_turn_that_fails_while_the_person_stops_it_is_stopped() {
+    let mut rig = Rig::new();
+    rig.create("hello");
+    rig.spawn_and_shake();
+    let session = rig.id();
+    assert!(rig.command(Command::Stop { session }).is_ok());
+    rig.fail_turn(529);
+    assert_eq!(state_of(&rig), (Status::NeedsYou, Some(PendingAction::Stopped)));
+    rig.pass(600_000);
+    assert_eq!((rig.spawned, rig.row().retry_attempts), (1, 0));
+}
+
+#[test]
+fn send_now_sends_also_when_the_turn_fails_before_it_is_interrupted() {
+    let mut rig = Rig::new();
+    rig.create("one");
+    rig.spawn_and_shake();
+    let session = rig.id();
+    let sent = rig.command(Command::Send { session, text: "two".into(), now: true });
+    assert!(sent.is_ok());
+    rig.fail_turn(529);
+    assert_eq!((rig.last_text().as_str(), state_of(&rig)), ("two", (Status::Running, None)));
+}
