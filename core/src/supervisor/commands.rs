@@ -178,9 +178,11 @@ impl State {
         if session.live.queue.len() >= queue_max {
             return Err(error(IpcCode::Full, full));
         }
-        let takes_over = session.row.pending == Some(PendingAction::RecoveryFailed)
-            && session.live.busy()
-            && !is_local_command(&text);
+        let local = is_local_command(&text);
+        let begun = matches!(session.row.status, Status::Starting | Status::Running);
+        let in_flight = session.live.busy() || begun && session.live.restart_under_way();
+        let takes_over =
+            session.row.pending == Some(PendingAction::RecoveryFailed) && in_flight && !local;
         if takes_over {
             // rule: RF-07, A-26
             // what the person says takes over from a rung in flight
@@ -192,8 +194,9 @@ impl State {
         }
         let busy = session.live.busy();
         let turn_open = session.live.turn.is_some();
-        // a launch that was asked for by the person's own messages keeps their order
-        let own_launch = session.live.asking.is_some() && !session.row.in_shape();
+        // a launch that has begun keeps the order of the person's messages; a Retry that only looks is
+        // overtaken, except by a command that brings nothing back
+        let own_launch = session.live.asking.is_some() && (begun || local);
         let first = now || !(busy || own_launch);
         let message = self.enqueue(cx, id, Origin::Operator, text, first);
         if turn_open && now {

@@ -63,3 +63,52 @@ fn send_now_sends_also_when_the_turn_fails_before_it_is_interrupted() {
     rig.fail_turn(529);
     assert_eq!((rig.last_text().as_str(), state_of(&rig)), ("two", (Status::Running, None)));
 }
+
+// proves: RF-07
+#[test]
+fn a_message_takes_over_while_retry_still_looks_at_the_folder() {
+    let mut rig = Rig::new();
+    rig.give_up();
+    rig.hold_looks = true;
+    let session = rig.id();
+    assert!(rig.command(Command::Retry { session }).is_ok());
+    rig.send("two");
+    rig.release_looks();
+    rig.spawn_and_shake();
+    assert_eq!(rig.last_text(), "two");
+}
+
+#[test]
+fn a_message_takes_over_while_retry_of_a_refused_request_still_looks() {
+    let mut rig = Rig::new();
+    rig.create("one");
+    rig.spawn_and_shake();
+    rig.fail_turn(403);
+    rig.exit(1);
+    rig.hold_looks = true;
+    let session = rig.id();
+    assert!(rig.command(Command::Retry { session }).is_ok());
+    rig.send("two");
+    rig.release_looks();
+    rig.spawn_and_shake();
+    assert_eq!((rig.last_text().as_str(), rig.view().live.queue.len()), ("two", 0));
+}
+
+// proves: RF-07
+#[test]
+fn a_message_takes_over_from_a_rung_that_looks_again_behind_the_old_child() {
+    let mut rig = given_up_with_a_child();
+    // the old child goes first, then the transcript is looked at once more
+    rig.pass(25_000);
+    rig.hold_stops = true;
+    while rig.row().status != Status::Starting {
+        rig.pass(1_000);
+    }
+    rig.hold_looks = true;
+    rig.report_stops();
+    assert_eq!(state_of(&rig), (Status::Starting, GIVEN_UP));
+    rig.send("two");
+    rig.release_looks();
+    rig.spawn_and_shake();
+    assert_eq!(rig.last_text(), "two");
+}

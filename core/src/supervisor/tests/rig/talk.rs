@@ -89,6 +89,19 @@ impl Rig {
         }
     }
 
+    /// The held stops report; looks stay held.
+    pub(in crate::supervisor::tests) fn report_stops(&mut self) {
+        self.hold_stops = false;
+        let (stops, looks) = core::mem::take(&mut self.held)
+            .into_iter()
+            .partition(|input| matches!(input, Input::Stopped { .. }));
+        self.held = looks;
+        let stops: alloc::vec::Vec<Input> = stops;
+        for stopped in stops {
+            self.feed(stopped);
+        }
+    }
+
     /// The machine sleeps.
     pub(in crate::supervisor::tests) fn sleep(&mut self, millis: u64) {
         self.now.mono = self.now.mono.plus(millis);
