@@ -220,6 +220,10 @@ impl State {
         let Some(session) = self.session(id) else {
             return;
         };
+        if line.is_some() {
+            // what stood before a turn of the CLI's own ends with the next line
+            session.live.stamped_before = None;
+        }
         let mut turn = TurnFacts::new(number, origin, now.mono);
         turn.local_command = local_command;
         turn.sent.extend(line.map(|line| line.uuid));

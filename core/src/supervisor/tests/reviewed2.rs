@@ -112,3 +112,15 @@ fn a_message_takes_over_from_a_rung_that_looks_again_behind_the_old_child() {
     rig.spawn_and_shake();
     assert_eq!(rig.last_text(), "two");
 }
+
+// proves: AB-04
+#[test]
+fn a_message_after_a_refused_turn_of_its_own_is_stamped_when_it_is_cut_off() {
+    let mut rig = given_up_with_a_child();
+    rig.begin_by_itself();
+    rig.fail_turn(403);
+    assert_eq!(state_of(&rig), (Status::Error, Some(PendingAction::ApiError)));
+    rig.send("two");
+    rig.die();
+    assert_eq!(state_of(&rig), SHAPE);
+}
