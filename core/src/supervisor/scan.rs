@@ -110,8 +110,10 @@ impl State {
     ) -> Option<RowFacts> {
         let session = self.sessions.get(&id)?;
         let row = &session.row;
-        let replayable =
-            row.replay.message.is_some() || row.turn_count > 0 || row.launch_request.is_some();
+        // rule: RP-09
+        let settled = row.replay.answered || row.replay.stopped;
+        let replayable = !settled && (row.replay.message.is_some() || row.turn_count > 0)
+            || row.launch_request.is_some();
         Some(RowFacts {
             folder_present: looked.map(|looked| looked.folder_present),
             held: looked.is_some_and(|looked| looked.holder.is_some()),

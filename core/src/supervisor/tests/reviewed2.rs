@@ -2,7 +2,8 @@
 
 use super::rig::Rig;
 use super::*;
-use crate::stream::Content;
+use crate::stream::{Content, TurnResult};
+use alloc::boxed::Box;
 
 const GIVEN_UP: Option<PendingAction> = Some(PendingAction::RecoveryFailed);
 
@@ -123,4 +124,24 @@ fn a_message_after_a_refused_turn_of_its_own_is_stamped_when_it_is_cut_off() {
     rig.send("two");
     rig.die();
     assert_eq!(state_of(&rig), SHAPE);
+}
+
+// proves: RP-09, CT-09
+#[test]
+fn a_stopped_message_behind_a_turn_of_its_own_charges_nothing() {
+    let mut rig = Rig::new();
+    rig.create("hello");
+    rig.spawn_and_shake();
+    let session = rig.id();
+    assert!(rig.command(Command::Stop { session }).is_ok());
+    rig.stream(StreamEvent::Result(Box::new(TurnResult {
+        is_error: true,
+        terminal_reason: Some("aborted_streaming".into()),
+        num_turns: 1,
+        ..TurnResult::default()
+    })));
+    rig.begin_by_itself();
+    rig.die();
+    rig.pass(155_000);
+    assert_eq!((rig.spawned, rig.row().retry_attempts), (1, 0));
 }
