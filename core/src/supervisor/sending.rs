@@ -132,9 +132,14 @@ impl State {
 
     /// The message a launch was for was taken back: the session waits for another.
     pub(super) fn nothing_to_send(&mut self, cx: &mut Cx, id: SessionId) {
-        self.enter(cx, id, Actor::User, "taken back", (Status::NeedsYou, None), |row| {
-            row.intent_running = false;
-        });
+        let Some(session) = self.sessions.get(&id) else {
+            return;
+        };
+        // rule: AB-06
+        // the message before it was cut off and is still to be brought back
+        let cut_off = session.row.replay.is_open() && session.row.abort_cause.is_some();
+        let to = (Status::NeedsYou, cut_off.then_some(PendingAction::ResponseAborted));
+        self.enter(cx, id, Actor::User, "taken back", to, |row| row.intent_running = false);
     }
 
     /// Writes a replay: no second bubble, one hidden row (RP-12).

@@ -145,3 +145,22 @@ fn a_stopped_message_behind_a_turn_of_its_own_charges_nothing() {
     rig.pass(155_000);
     assert_eq!((rig.spawned, rig.row().retry_attempts), (1, 0));
 }
+
+// proves: AB-06
+#[test]
+fn a_message_taken_back_during_its_launch_leaves_the_stamp_of_the_one_before() {
+    let mut rig = Rig::new();
+    rig.create("one");
+    rig.spawn_and_shake();
+    rig.die();
+    rig.hold_looks = true;
+    rig.send("two");
+    let session = rig.id();
+    let message = rig.view().live.queue[0].id;
+    assert!(rig.command(Command::Unqueue { session, message }).is_ok());
+    rig.release_looks();
+    assert!(rig.row().in_shape(), "{:?}", state_of(&rig));
+    rig.pass(155_000);
+    rig.spawn_and_shake();
+    assert_eq!(rig.last_text(), "one");
+}
