@@ -214,3 +214,22 @@ fn t14_a_transcript_torn_in_its_last_message_goes_on_from_what_is_whole() {
         },
     );
 }
+// proves
+#[test]
+fn t14_a_transcript_without_the_line_to_go_on_from_is_replaced_by_a_hand_over() {
+    in_namespace(
+        "broken_transcripts::t14_a_transcript_without_the_line_to_go_on_from_is_replaced_by_a_hand_over",
+        || {
+            // the first answer, where the copy is to be cut, is garbled; the messages are not
+            let garble = |text: &str| {
+                let lines = text.lines().map(|line| {
+                    if line.contains("the first answer") { "\u{fffd}\u{fffd}" } else { line }
+                });
+                lines.map(|line| format!("{line}\n")).collect()
+            };
+            let (bench, session, old) = break_the_second_turn(garble);
+            handed_over(&bench, session, &old);
+            whole_for_the_person(&bench, session);
+        },
+    );
+}

@@ -51,10 +51,17 @@ fn the_daily_count_has_one_owner() {
             ),
             (
                 "reset_budget",
-                &["core/src/supervisor/sending.rs", "core/src/supervisor/commands.rs"],
+                &["core/src/supervisor/sending.rs", "core/src/supervisor/retry.rs"],
             ),
             ("scan_tick", &["core/src/supervisor/scan.rs", "core/src/supervisor/timers.rs"]),
-            ("force_restart", &["core/src/supervisor/commands.rs", "core/src/supervisor/held.rs"]),
+            (
+                "force_restart",
+                &[
+                    "core/src/supervisor/retry.rs",
+                    "core/src/supervisor/commands.rs",
+                    "core/src/supervisor/held.rs",
+                ],
+            ),
         ]),
         "leave it to the scan, to the reset by a message, or to the Retry command: the count is \
          charged in supervisor/scan.rs and starts over in supervisor/sending.rs",

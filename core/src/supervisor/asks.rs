@@ -1,7 +1,7 @@
 //! Questions to the shell and what goes on when they are answered. The row is read again at the
 //! answer: what was decided before the question may no longer hold.
 
-use super::replaying::Refusal;
+use super::replaying::{Refusal, actor_of};
 use super::{Act, Answer, AskId, Question, TranscriptFacts};
 use super::{Cx, State};
 use crate::id::SessionId;
@@ -170,7 +170,10 @@ impl State {
             AskFor::Scan => self.scan_rows(cx, answer),
             AskFor::TurnEnd { session } => {
                 let exists = match answer {
-                    Answer::Transcript { found, .. } => Some(found.exists),
+                    Answer::Transcript { found, .. } => {
+                        let cut_at = self.cut_at(session);
+                        Some(found.exists && cut_at.is_none_or(|at| found.present.contains(&at)))
+                    }
                     Answer::Folder { .. }
                     | Answer::Stamped { .. }
                     | Answer::TakenOver { .. }
@@ -286,6 +289,11 @@ impl State {
                     }
                     MessagePlan::HandOver(_) => self.ask_handover(cx, id, purpose, Vec::new()),
                 }
+            }
+            LaunchFor::Replay(source) if self.answers(id) => {
+                // rule: RT-20
+                // a rung has begun to answer while the question was open
+                self.decided(cx, id, actor_of(source), "not mine: the turn answers");
             }
             LaunchFor::Replay(source) => self.replay(cx, id, source, &found),
         }

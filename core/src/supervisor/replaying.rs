@@ -88,6 +88,12 @@ impl State {
         }
     }
 
+    /// Whether the open turn has shown real output.
+    pub(super) fn answers(&self, id: SessionId) -> bool {
+        let turn = self.sessions.get(&id).and_then(|session| session.live.turn.as_ref());
+        turn.is_some_and(|turn| turn.real_output)
+    }
+
     fn turn_is_open(&self, id: SessionId) -> bool {
         self.sessions.get(&id).is_some_and(|session| session.live.turn.is_some())
     }

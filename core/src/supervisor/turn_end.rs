@@ -7,7 +7,8 @@ use super::live::{Child, PendingEnd};
 use super::{AskId, Question, Write};
 use super::{Cx, State};
 use crate::block::BlockKind;
-use crate::id::SessionId;
+use crate::id::{SessionId, Uuid};
+use crate::launch::Conversation;
 use crate::message::MessageState;
 use crate::prompt;
 use crate::recovery::replay_plan::resume_id;
@@ -92,7 +93,7 @@ impl State {
             account: session.row.account.clone(),
             cli_session: Some(cli_session),
             copied_from: None,
-            uuids: alloc::vec![],
+            uuids: self.cut_at(id).into_iter().collect(),
         };
         let wait = self.limits.turn_end_ask_ms;
         let ask = self.ask(cx, AskFor::TurnEnd { session: id }, question, wait);
@@ -102,6 +103,16 @@ impl State {
             session.live.ending = Some(PendingEnd { frozen, result, ask, deadline });
         }
         true
+    }
+
+    /// The line after which the copy that is being launched is cut: a file that has lost it is, for
+    /// this launch, a conversation that is gone.
+    pub(super) fn cut_at(&self, id: SessionId) -> Option<Uuid> {
+        // rule: A-04
+        match self.sessions.get(&id)?.live.delivery.as_ref()?.conversation {
+            Conversation::Fork { at, .. } => at,
+            Conversation::New { .. } | Conversation::Resume { .. } => None,
+        }
     }
 
     /// The answer to the question of a pending end.

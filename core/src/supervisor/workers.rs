@@ -8,7 +8,7 @@
 use super::asks::LaunchFor;
 use super::commands::error;
 use super::live::{Child, Live, Session};
-use super::sending::title_of;
+use super::sending::{reset_budget, title_of};
 use super::{AgentTool, Cx, State, Write, change, view};
 use crate::attention::attention;
 use crate::block::BlockKind;
@@ -212,6 +212,12 @@ impl State {
         let uuid = self.rng.uuid();
         let line = UserLine { uuid, origin: Origin::Orchestrator, text: LineText::Own(task) };
         self.open_turn(cx, id, Some(&line), None, false);
+        let queue = self.sessions.get(&id).map(|session| &session.live.queue);
+        if queue.is_some_and(|queue| queue.iter().any(|queued| queued.origin.is_real_user())) {
+            // rule: CT-05
+            // the person has spoken: the task goes first, but it is their message that starts it
+            self.change(cx, id, Actor::User, "message behind the task", reset_budget);
+        }
         self.write_line(cx, id, line);
         true
     }

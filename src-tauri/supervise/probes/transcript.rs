@@ -38,7 +38,7 @@ pub struct TranscriptFacts {
     pub exists: bool,
     /// Length of the file.
     pub bytes: u64,
-    /// Those of the asked uuids that stand in it as user messages, in the order asked.
+    /// Those of the asked uuids that stand in it as user messages or lines of the model, in the order asked.
     pub present: Vec<String>,
     /// uuid of the last assistant line that a model wrote on the main thread.
     pub last_assistant_uuid: Option<String>,
@@ -189,6 +189,7 @@ fn read_line(
             };
             let synthetic = message.is_some_and(|m| m.model.as_deref() == Some("<synthetic>"));
             if let Some(uuid) = entry.uuid.filter(|_| !synthetic) {
+                seen.extend(Some(uuid.clone()).filter(|uuid| wanted.contains(uuid)));
                 facts.last_assistant_uuid = Some(uuid);
             }
         }

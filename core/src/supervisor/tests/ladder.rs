@@ -170,6 +170,24 @@ fn a_message_takes_over_from_a_rung_in_flight() {
     assert_eq!(state_of(&rig), (Status::NeedsYou, None));
 }
 
+// proves: RT-20
+#[test]
+fn a_rung_that_answers_before_the_retry_has_looked_goes_on() {
+    let mut rig = Rig::new();
+    rig.give_up();
+    next_rung(&mut rig);
+    rig.spawn_and_shake();
+    let (spawned, stops) = (rig.spawned, rig.stops);
+    rig.hold_looks = true;
+    let retry = Command::Retry { session: rig.id() };
+    assert_eq!(rig.command(retry), Ok(Reply::Done));
+    rig.tool("t1", "make");
+    rig.release_looks();
+    rig.answer_turn("Done after all.");
+    assert_eq!((rig.spawned, rig.stops), (spawned, stops));
+    assert_eq!(state_of(&rig), (Status::NeedsYou, None));
+}
+
 #[test]
 fn a_retry_that_cannot_look_leaves_a_rung_that_runs_alone() {
     let mut rig = Rig::new();
