@@ -9,7 +9,7 @@ use crate::supervise::probes::{self, FolderState, Holders};
 use omniscio_core::id::{CliSessionId, Uuid};
 use omniscio_core::session::Holder;
 use omniscio_core::supervisor::{Answer, AskId, TranscriptFacts};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -78,15 +78,19 @@ fn answer(ground: &Ground, look: Look) -> Answer {
                 Ok(found) => {
                     let original = copied_from.filter(|_| found.fell_back);
                     // last of all: what opens it after this look is not seen
-                    let holder = with_holders(ground, id, original, |holders| holders.first());
-                    Answer::Transcript { folder_present, found, holder }
+                    let own = config_folder(ground, &account).ok();
+                    let look = |holders: &Holders<'_>| holders.first();
+                    match with_holders(ground, own.as_deref(), id, original, look) {
+                        Ok(holder) => Answer::Transcript { folder_present, found, holder },
+                        Err(words) => failed(&words),
+                    }
                 }
                 Err(words) => failed(&words),
             }
         }
         Look::TakeOver { cli_session, copied_from, holder } => {
             let SweepTimings { term_grace, poll, .. } = ground.sweep_timings();
-            let gone = with_holders(ground, cli_session, copied_from, |holders| {
+            let gone = with_holders(ground, None, cli_session, copied_from, |holders| {
                 holders.end(&holder, term_grace, poll)
             });
             Answer::TakenOver { gone }
@@ -97,6 +101,7 @@ fn answer(ground: &Ground, look: Look) -> Answer {
 /// Asks who has the conversation open, or the one it was copied from.
 fn with_holders<T>(
     ground: &Ground,
+    own: Option<&Path>,
     id: CliSessionId,
     copied_from: Option<CliSessionId>,
     ask: impl FnOnce(&Holders<'_>) -> T,
@@ -104,6 +109,7 @@ fn with_holders<T>(
     let conversations: Vec<CliSessionId> = [id].into_iter().chain(copied_from).collect();
     ask(&Holders {
         config_folders: &ground.config_folders(),
+        own,
         limit: Duration::from_millis(ground.limits.folder_probe_ms),
         conversations: &conversations,
         data: &ground.data,
@@ -133,14 +139,18 @@ fn present(ground: &Ground, folder: &str) -> bool {
     }
 }
 
+fn config_folder(ground: &Ground, account: &str) -> Result<PathBuf, &'static str> {
+    let account = ground.account(account).ok_or("the account is not set up any more")?;
+    account.config_folder(ground.home()).ok_or("the home folder is not known")
+}
+
 fn found(
     ground: &Ground,
     account: &str,
     id: CliSessionId,
     uuids: &[Uuid],
 ) -> Result<TranscriptFacts, String> {
-    let account = ground.account(account).ok_or("the account is not set up any more")?;
-    let config = account.config_folder(ground.home()).ok_or("the home folder is not known")?;
+    let config = config_folder(ground, account)?;
     let limit = Duration::from_millis(ground.limits.folder_probe_ms);
     if !probes::folder_answers(&config, limit) {
         // every further look would cost a thread until there is none left for the other accounts

@@ -24,6 +24,13 @@ pub enum FolderState {
     Missing(String),
 }
 
+impl FolderState {
+    /// Whether the look came back in time.
+    pub fn answered(&self) -> bool {
+        *self != FolderState::Missing(SILENT.to_string())
+    }
+}
+
 /// Whether `path` is an accessible directory; no answer within `limit` means missing.
 // rule: PF-06
 pub fn folder_ok(path: &Path, limit: Duration) -> FolderState {
@@ -33,7 +40,7 @@ pub fn folder_ok(path: &Path, limit: Duration) -> FolderState {
 /// Whether a look at `path` comes back within `limit`, whatever it finds. One that does not would keep
 /// whoever reads there.
 pub fn folder_answers(path: &Path, limit: Duration) -> bool {
-    ask(path, limit, look) != FolderState::Missing(SILENT.to_string())
+    ask(path, limit, look).answered()
 }
 
 fn look(path: &Path) -> FolderState {
@@ -86,6 +93,12 @@ where
 
 fn hanging() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     HANGING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A probe of this folder does not come back any more.
+#[cfg(test)]
+pub(super) fn hangs(path: &Path) {
+    hanging().insert(path.to_path_buf());
 }
 
 #[cfg(test)]

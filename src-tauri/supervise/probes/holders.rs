@@ -2,7 +2,8 @@
 //! folder (field guide 6.4). It also asks such a program to end, when the person wants that.
 //!
 //! A file is believed only as far as the kernel agrees: the process lives and began when the file says.
-//! What cannot be read is passed over; nothing is written, and nothing is ever killed by force.
+//! What cannot be read is passed over, but for the session's own account: without its answer nothing is
+//! known. Nothing is written, and nothing is ever killed by force.
 
 use super::{FolderState, folder_ok};
 use crate::supervise::children::{self, ProcessId, alive};
@@ -30,7 +31,9 @@ const FOLDER_MAX_CHARS: usize = 1_024;
 pub struct Holders<'a> {
     /// The config folders of all accounts.
     pub config_folders: &'a [PathBuf],
-    /// A folder that does not answer within this is passed over.
+    /// The one of them in which the conversations are.
+    pub own: Option<&'a Path>,
+    /// A folder that does not answer within this is passed over, but for the own one.
     pub limit: Duration,
     /// Holding one of these counts.
     pub conversations: &'a [CliSessionId],
@@ -40,32 +43,43 @@ pub struct Holders<'a> {
 
 impl Holders<'_> {
     /// The program that has one of the conversations open; of several the one that runs longest.
-    pub fn first(&self) -> Option<Holder> {
+    ///
+    /// # Errors
+    /// The own config folder does not answer: somebody may have it open.
+    pub fn first(&self) -> Result<Option<Holder>, String> {
         // rule: A-12
-        let strangers = self.told().filter(|told| !children::is_ours(told.id.pid, self.data));
-        let oldest = strangers.min_by_key(|told| (told.id.start_time, told.id.pid))?;
-        Some(Holder {
+        let (told, silent) = self.told();
+        if self.own.is_some_and(|own| silent.contains(&own)) {
+            return Err("nobody can tell who has the conversation open".to_string());
+        }
+        let strangers = told.iter().filter(|told| !children::is_ours(told.id.pid, self.data));
+        let oldest = strangers.min_by_key(|told| (told.id.start_time, told.id.pid));
+        Ok(oldest.map(|oldest| Holder {
             pid: oldest.id.pid,
             start: oldest.id.start_time,
             folder: oldest.folder.chars().take(FOLDER_MAX_CHARS).collect(),
-        })
+        }))
     }
 
     /// Asks the holder to end, if it still is one, and waits at most `grace`. True once it is none.
     pub fn end(&self, holder: &Holder, grace: Duration, poll: Duration) -> bool {
         // rule: A-12
         let id = ProcessId { pid: holder.pid, start_time: holder.start };
-        let holds =
-            || self.told().any(|told| told.id == id) && !children::is_ours(id.pid, self.data);
-        if !holds() {
-            tracing::info!(pid = id.pid, "a holder has let its conversation go");
-            return true;
+        let among = |told: &[Told]| {
+            told.iter().any(|told| told.id == id) && !children::is_ours(id.pid, self.data)
+        };
+        let (told, silent) = self.told();
+        if !among(&told) {
+            // it may still be told in a folder that does not answer
+            let gone = silent.is_empty();
+            tracing::info!(pid = id.pid, gone, "nothing tells of this holder any more");
+            return gone;
         }
         if children::is_above(id.pid) {
             tracing::warn!(pid = id.pid, "the app runs below the holder: it is left alone");
             return false;
         }
-        children::signal_if(id, Signal::Term, holds);
+        children::signal_if(id, Signal::Term, || among(&self.told().0));
         let deadline = Deadline::after(grace);
         while alive(id) && !deadline.passed() {
             thread::sleep(poll.min(deadline.left()));
@@ -75,13 +89,25 @@ impl Holders<'_> {
         gone
     }
 
-    /// The living programs that name one of the conversations as theirs.
-    fn told(&self) -> impl Iterator<Item = Told> {
-        let folders = self.config_folders.iter().map(|folder| folder.join(SESSIONS));
-        let there = folders.filter(|folder| folder_ok(folder, self.limit) == FolderState::Present);
-        let files = there.flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
-        let told = files.filter_map(|file| Told::read(&file.path()));
-        told.filter(|told| self.conversations.contains(&told.conversation) && alive(told.id))
+    /// The living programs that name one of the conversations as theirs, and the config folders that
+    /// did not answer.
+    fn told(&self) -> (Vec<Told>, Vec<&Path>) {
+        let (mut all, mut silent) = (Vec::new(), Vec::new());
+        for config in self.config_folders {
+            let folder = config.join(SESSIONS);
+            let state = folder_ok(&folder, self.limit);
+            if !state.answered() {
+                silent.push(config.as_path());
+            }
+            if state != FolderState::Present {
+                continue;
+            }
+            let files = fs::read_dir(folder).into_iter().flatten().flatten();
+            let told = files.filter_map(|file| Told::read(&file.path()));
+            let held = |told: &Told| self.conversations.contains(&told.conversation);
+            all.extend(told.filter(|told| held(told) && alive(told.id)));
+        }
+        (all, silent)
     }
 }
 
@@ -177,6 +203,27 @@ mod tests {
         for garbage in [&b""[..], b"[]", b"null", b"\xff\xfe", b"{\"pid\":{\"pid\":{}}}"] {
             assert_eq!(Told::parse(garbage), None);
         }
+    }
+
+    #[test]
+    fn nobody_is_no_answer_where_the_own_folder_does_not_answer() {
+        let home = tempfile::tempdir().unwrap();
+        let folders = ["own", "other"].map(|name| home.path().join(name));
+        let hangs = |config: &Path| super::super::folder::hangs(&config.join(SESSIONS));
+        let holders = Holders {
+            config_folders: &folders,
+            own: Some(&folders[0]),
+            limit: Duration::from_secs(60),
+            conversations: &[],
+            data: "",
+        };
+        assert_eq!(holders.first(), Ok(None), "that there is none is an answer");
+        hangs(&folders[1]);
+        assert_eq!(holders.first(), Ok(None), "another account's is passed over");
+        hangs(&folders[0]);
+        assert!(holders.first().is_err());
+        let holder = Holder { pid: std::process::id(), start: 0, folder: String::new() };
+        assert!(!holders.end(&holder, Duration::ZERO, Duration::ZERO), "it may be there");
     }
 
     #[test]
