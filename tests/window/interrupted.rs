@@ -50,7 +50,7 @@ async fn a_recovery_under_way_shows_a_running_session_and_nothing_else() {
     window.picture_for_docs("hidden-recovery.png").await;
 }
 
-// proves: HD-09, HD-11, HD-12, HD-16, RT-02, RT-09, RT-17
+// proves: HD-09, HD-11, HD-12, RT-02, RT-09, RT-17
 #[tokio::test]
 async fn past_its_cap_it_turns_red_by_time_alone() {
     let ground = ground_of_a_cut_off_turn(6_000);
@@ -72,7 +72,7 @@ async fn past_its_cap_it_turns_red_by_time_alone() {
     assert!(red.at >= cap, "{cap}: {red:?}");
     let early = seen.iter().find(|seen| seen.at < cap && !seen.pill.is_empty());
     assert_eq!(early, None);
-    // no new word of the backend turned it: the row is as it was when it was cut off
+    // the row is as it was when it was cut off
     let view = window.view(&session).await;
     assert_eq!(
         (&view["row"]["pending"], &view["row"]["retry_attempts"]),

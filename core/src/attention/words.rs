@@ -4,7 +4,7 @@
 use super::{Reason, RowState};
 use crate::card::Card;
 use crate::ipc::{Activity, RowView};
-use crate::session::{SessionRow, Status, StopReason};
+use crate::session::{Holder, SessionRow, Status, StopReason};
 use crate::time::Wall;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -68,8 +68,12 @@ pub(super) fn reason(state: RowState, view: &RowView, now: Wall) -> Reason {
         RowState::Stopped => fixed("by you"),
         RowState::Stalled => fixed("nothing continues it yet"),
         RowState::RateLimited | RowState::Holding => fixed("no auto-resume yet"),
-        RowState::CutOffRetrying if view.live.held.is_some() => fixed("open in another program"),
-        RowState::CutOffRetrying => fixed("reply was cut off; retrying"),
+        RowState::CutOffRetrying => match hindrance(view) {
+            Some(Hindrance::Held(_)) => fixed("open in another program"),
+            Some(Hindrance::Folder) => fixed("reply was cut off; waits for its folder"),
+            Some(Hindrance::Check) => fixed("reply was cut off; waits for a check"),
+            None => fixed("reply was cut off; retrying"),
+        },
         RowState::CutOffRecoveryOff => fixed("reply was cut off; auto-recovery is off"),
         RowState::RecoveryFailed => Reason::Text(next_try(view, now)),
         RowState::RecoveryStopped => fixed("auto-retry stopped"),
@@ -102,11 +106,12 @@ pub(super) fn row_tooltip(state: RowState, view: &RowView, now: Wall) -> Option<
         }
         RowState::Holding => "Agent is waiting; nothing resumes it yet",
         RowState::CutOffRetrying => {
-            return Some(held_or("Reply was cut off", "retrying", view));
+            return Some(hindered_or("Reply was cut off", "retrying", view));
         }
         RowState::CutOffRecoveryOff => "Reply was cut off; auto-recovery is off",
         RowState::RecoveryFailed => {
-            return Some(held_or("Could not finish a reply", "retrying in the background", view));
+            let otherwise = "retrying in the background";
+            return Some(hindered_or("Could not finish a reply", otherwise, view));
         }
         RowState::RecoveryStopped => "Could not finish a reply; auto-retry stopped",
         RowState::RecoveryFailedOff => "Could not finish a reply; auto-recovery is off",
@@ -127,6 +132,9 @@ pub(super) fn strip(state: RowState, view: &RowView, now: Wall) -> String {
     match state {
         RowState::RecoveryFailed => {
             let tooltip = row_tooltip(state, view, now).unwrap_or_default();
+            if hindrance(view).is_some() {
+                return sentence_of(&tooltip);
+            }
             let mut next = next_try(view, now);
             if let Some(first) = next.get_mut(..1) {
                 first.make_ascii_uppercase();
@@ -180,14 +188,11 @@ fn next_try(view: &RowView, now: Wall) -> String {
     if matches!(row.status, Status::Starting | Status::Running) || view.live.restart_under_way {
         return "trying again now".into();
     }
-    if view.live.folder_missing {
-        return "waits for its folder".into();
-    }
-    if view.live.held.is_some() {
-        return "open in another program".into();
-    }
-    if !row.gates.is_empty() {
-        return "waits for a check".into();
+    match hindrance(view) {
+        Some(Hindrance::Folder) => return "waits for its folder".into(),
+        Some(Hindrance::Held(_)) => return "open in another program".into(),
+        Some(Hindrance::Check) => return "waits for a check".into(),
+        None => {}
     }
     match row.ladder.due.map(|due| due.since(now)) {
         Some(left) if left > MINUTE_MS => {
@@ -204,13 +209,32 @@ pub(super) fn countdown_flip(due: Wall, now: Wall) -> Option<Wall> {
     (left > 0).then(|| Wall(due.0 - (left - 1) / MINUTE_MS * MINUTE_MS))
 }
 
-/// What happens to a cut-off reply next: it is retried, unless another program has it open.
-fn held_or(first: &str, otherwise: &str, view: &RowView) -> String {
+/// What keeps a retry from being made, in the order of the guards.
+enum Hindrance<'a> {
+    Folder,
+    Held(&'a Holder),
+    Check,
+}
+
+fn hindrance(view: &RowView) -> Option<Hindrance<'_>> {
+    if view.live.folder_missing {
+        return Some(Hindrance::Folder);
+    }
+    if let Some(holder) = &view.live.held {
+        return Some(Hindrance::Held(holder));
+    }
+    (!view.row.gates.is_empty()).then_some(Hindrance::Check)
+}
+
+/// What happens to a reply next: it is retried, unless something keeps it from that.
+fn hindered_or(first: &str, otherwise: &str, view: &RowView) -> String {
     // rule: A-12
-    match &view.live.held {
-        Some(holder) => {
+    match hindrance(view) {
+        Some(Hindrance::Folder) => format!("{first}; waits for its folder"),
+        Some(Hindrance::Held(holder)) => {
             format!("{first}; open in another program (process {}, {})", holder.pid, holder.folder)
         }
+        Some(Hindrance::Check) => format!("{first}; waits for a check"),
         None => format!("{first}; {otherwise}"),
     }
 }

@@ -15,6 +15,8 @@ pub(super) fn HeldStrip(session: SessionId) -> impl IntoView {
     // rule: A-12
     let store = use_store();
     let place = Memo::new(move |_| {
+        // an unseen recovery shows nothing, this neither
+        store.attention(session).filter(|seen| seen.pill.is_some())?;
         let held = store.view(session)?.live.held?;
         let folder = store.facts.with(|facts| tilde(&held.folder, facts.home.as_deref()));
         Some(match folder.as_str() {
