@@ -38,7 +38,7 @@ const LINE_MAX_BYTES: u64 = 1024 * 1024;
 const CONNECTIONS_MAX: usize = 16;
 /// After a connection that could not be taken, for example for want of file handles: the next one
 /// would fail at once, too.
-const REST: Duration = Duration::from_secs(1);
+const REST_MS: u64 = 1_000;
 /// Who has not asked within this is not waited for.
 const ASK_WAIT_MS: u64 = 5_000;
 
@@ -158,7 +158,11 @@ impl Served {
             let open = Arc::new(AtomicUsize::new(0));
             let running = || !self.ended.load(Ordering::SeqCst);
             let heard = self.listener.incoming().take_while(|_| running());
-            each(heard, |stream| admit(stream, &open, &handle), || thread::sleep(REST));
+            each(
+                heard,
+                |stream| admit(stream, &open, &handle),
+                || thread::sleep(Duration::from_millis(REST_MS)),
+            );
         })?;
         Ok(())
     }
@@ -280,8 +284,7 @@ mod tests {
     #[test]
     fn the_socket_is_in_the_runtime_folder_else_in_the_data_folder() {
         let runtime = tempfile::tempdir().unwrap();
-        let at =
-            |data: &str, runtime: &str| choose(Path::new(data), Some(runtime).map(OsString::from));
+        let at = |data: &str, runtime: &str| choose(Path::new(data), Some(OsString::from(runtime)));
         let there = runtime.path().to_str().unwrap();
         assert!(at("/d/a", there).starts_with(runtime.path().join("omniscio")));
         assert_ne!(at("/d/a", there), at("/d/b", there));
