@@ -121,7 +121,7 @@ pub(crate) fn blow(dice: &mut Dice) -> Blow {
         (12, Blow::Agent),
         (2, Blow::Outage(30 * MINUTE)),
         (8, Blow::Outage(6 * HOUR)),
-        (6, Blow::TranscriptDeleted),
+        (14, Blow::TranscriptDeleted),
         (3, Blow::ClockStep(two_hours)),
         (3, Blow::ClockStep(-two_hours)),
         (2, Blow::Slew(-800)),

@@ -383,7 +383,7 @@ impl World {
                     history.is_some_and(|history| {
                         history
                             .iter()
-                            .any(|entry| matches!(entry, Entry::User(id, _) if id == uuid))
+                            .any(|entry| matches!(entry, Entry::User(id, _) | Entry::Assistant(id) if id == uuid))
                     })
                 };
                 let fell_back = own.is_none() && before.is_some();

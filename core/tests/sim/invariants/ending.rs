@@ -125,7 +125,9 @@ impl Oracle {
         });
         // a refused start is an error of its own, with words and Retry
         let refused = after.status == Status::Error && after.words.is_some();
-        if other_end || refused && after.pending.is_none() {
+        // what the person put away is closed and nothing else (AB-09)
+        let away = matches!(after.status, Status::Paused | Status::Ended | Status::Archived);
+        if other_end || away || refused && after.pending.is_none() {
             return;
         }
         if after.pending.is_none() {

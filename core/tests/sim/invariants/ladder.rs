@@ -22,6 +22,8 @@ pub(super) struct Episode {
     armed: Option<(u64, i64)>,
     /// Nothing automatic may happen until the person wants it.
     pub(super) stopped: bool,
+    /// A command of the CLI's own was sent to it since.
+    pub(super) local: bool,
     /// Charged replays and rungs since the person or a finished turn, and since when.
     autos: (u64, u64),
 }
@@ -144,7 +146,7 @@ impl Oracle {
         let Some(stop) = after.stop_reason.filter(|_| failed(after) && entered) else { return };
         report.hit(&format!("ladder stopped {}", stop.as_str()));
         let episode = &mut self.book(after.id).ladder;
-        episode.stopped = true;
+        (episode.stopped, episode.local) = (true, false);
         let (rungs, gaps) = (episode.rungs, episode.gaps);
         if stop == StopReason::HardCap && (rungs, gaps) != (RUNGS, RUNGS_MS) {
             let text = format!("the hard cap of {} after {rungs} rungs, {gaps} ms", after.id);
@@ -159,6 +161,8 @@ impl Oracle {
     pub(super) fn inv_14(&mut self, id: SessionId, actor: Actor) {
         if matches!(actor, Actor::User | Actor::RetryButton) {
             self.book(id).ladder.stopped = false;
+        } else if self.book(id).ladder.local && actor == Actor::CrashRecovery {
+            // the app died over a local command: what the row was before it is not known any more
         } else if self.book(id).ladder.stopped {
             self.fail("INV-14", format!("{actor:?} restarts {id} after its ladder has stopped"));
         }

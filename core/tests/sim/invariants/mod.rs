@@ -35,7 +35,7 @@ use omniscio_core::ipc::RowView;
 use omniscio_core::limits::Limits;
 use omniscio_core::message::MessageState;
 use omniscio_core::session::{SessionRow, Status};
-use omniscio_core::settings::Policy;
+use omniscio_core::settings::{Policy, Settings};
 use omniscio_core::supervisor::{Act, Command, Input, State, Write};
 use omniscio_core::time::{Day, Now};
 use omniscio_core::verdict::Actor;
@@ -129,6 +129,8 @@ pub(crate) struct Oracle {
     gone: BTreeMap<String, u64>,
     quitting: bool,
     pressed: Option<Pressed>,
+    /// The settings as a command wants them.
+    wanted: Option<Settings>,
     settling: Option<Settling>,
     booted: Now,
     booted_at: u64,
@@ -162,6 +164,7 @@ impl Oracle {
             gone: BTreeMap::new(),
             quitting: false,
             pressed: None,
+            wanted: None,
             settling: None,
             booted: Now::default(),
             booted_at: 0,
@@ -218,7 +221,7 @@ impl Oracle {
 
     /// The session's part of a step is not done: another hand changed its row.
     pub(crate) fn refused(&mut self, session: SessionId) {
-        self.pressed = None;
+        (self.pressed, self.wanted) = (None, None);
         self.book(session).click = None;
     }
 
@@ -235,7 +238,7 @@ impl Oracle {
         self.retrying = None;
         let agent = matches!(input, Input::Command { command: Command::Agent { .. }, .. });
         self.by_person = matches!(input, Input::Command { .. } | Input::Boot(_)) && !agent;
-        self.pressed = None;
+        (self.pressed, self.wanted) = (None, None);
         if let Some(command) = command_of(input) {
             self.noted(command, clock.at, report);
             self.presses(command, state, clock);

@@ -234,6 +234,7 @@ impl Oracle {
 
     pub(super) fn replied(&mut self, accepted: bool, report: &mut Report) {
         self.pressed(accepted);
+        self.in_force(accepted);
         let Some(id) = self.retrying.take() else { return };
         if accepted {
             report.hit("retry accepted");
@@ -284,8 +285,16 @@ impl Oracle {
             report.hit("handshake: one more start");
             self.book(id).again = true;
         }
-        // the folder is gone, or the question found no answer: the click leads to no restart
-        if ["folder missing", "launch failed", "rung failed"].iter().any(|why| text.contains(why)) {
+        // the folder is gone, the question found no answer, or a rung answers already: the click leads
+        // to no restart
+        const NOTHING: [&str; 5] = [
+            "folder missing",
+            "launch failed",
+            "rung failed",
+            "retry-button: wait",
+            "retry-button: not mine",
+        ];
+        if NOTHING.iter().any(|why| text.contains(why)) {
             self.book(id).click = None;
         }
     }

@@ -66,14 +66,25 @@ impl Oracle {
         }
     }
 
+    /// INV-55: a change that was accepted is in force from that step on.
+    pub(super) fn in_force(&mut self, accepted: bool) {
+        let Some(wanted) = self.wanted.take() else { return };
+        if accepted && wanted != self.policy.settings {
+            self.fail("INV-55", "a setting was changed and is as before");
+        }
+    }
+
     /// Switches that a command turns, and what is put away in the middle of a recovery.
     pub(super) fn noted(&mut self, command: &Command, at: u64, report: &mut Report) {
-        if let Command::SetSetting { .. } = command {
+        if let Command::SetSetting { change } = command {
             self.switched_at = at;
+            let mut wanted = self.policy.settings.clone();
+            wanted.apply(change.clone());
+            self.wanted = Some(wanted);
         } else if let Command::Send { session, text, .. } = command {
-            if !text.starts_with('/') {
-                self.book(*session).ladder.stopped = false;
-            }
+            let ladder = &mut self.book(*session).ladder;
+            ladder.local |= text.starts_with('/');
+            ladder.stopped &= text.starts_with('/');
         } else if let Command::Quit = command {
             self.quitting = true;
         } else if let Command::ForkHeld { session } = command {

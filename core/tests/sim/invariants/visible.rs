@@ -67,9 +67,9 @@ impl Oracle {
     pub(super) fn seen(&mut self, view: &RowView, clock: &Clock, report: &mut Report) {
         let now = clock.now();
         let seen = attention(view, &self.policy, &self.limits, now);
-        self.inv_26(view, &seen, now);
         let unseen = is_unseen(&view.row, self.policy.aborted_response_recovery(), now);
         self.looks(view, &seen, unseen);
+        self.inv_26(view, &seen, now);
         if view.row.in_shape() && !unseen {
             report.hit("surfaced past the cap");
             self.book(view.row.id).surfaced = true;
