@@ -163,6 +163,7 @@ impl Oracle {
             self.book(id).ladder.stopped = false;
         } else if self.book(id).ladder.local && actor == Actor::CrashRecovery {
             // the app died over a local command: what the row was before it is not known any more
+            self.book(id).ladder.stopped = false;
         } else if self.book(id).ladder.stopped {
             self.fail("INV-14", format!("{actor:?} restarts {id} after its ladder has stopped"));
         }

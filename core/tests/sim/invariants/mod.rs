@@ -2,13 +2,14 @@
 //!
 //! The oracle keeps its own books from what goes in, what is committed and what is done. It reads the
 //! contract's default limits, never those of the world, and never the reducer's inner state beyond the
-//! rows it shows. In the slice as it is:
+//! rows it shows.
 //!
-//! - whole: 1, 2, 3, 4, 8, 10, 11, 12, 15, 20 (results that reach the app), 26 (inbox, badge, dot, pill;
-//!   no poll and no dock yet), 27, 35, 36, 44, 46 (the scan's part), 47, 48, 53 (the stall watchdog), 64;
-//! - 5 and 9 for the actors that exist: scan, Retry, crash resume, stall watchdog;
+//! - whole: 1 to 5, 7 to 15, 18 to 20, 26 to 33, 35 to 37, 39, 41 to 44, 47 to 50, 53, 55, 64, 65;
+//! - as far as they are built: 6 (gates of an agent), 16 (the retry budget and the ladder), 34 (once per
+//!   entry, never of what needs nobody), 38 (the scan, the turn's end), 40 (the scan never claims a row of
+//!   the usage limit: 4), 46 (scan and ladder); 20 means results that reach the app, 26 no poll and no dock;
 //! - A-04 beside them: no tool twice, no message text twice in one history, hand-overs name what ran;
-//! - no accepted message is lost or sent twice by the queue.
+//! - no accepted message is lost or sent twice by the queue; A-12: one writer per conversation.
 
 mod audit;
 mod budget;
