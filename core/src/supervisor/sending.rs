@@ -132,9 +132,11 @@ impl State {
 
     /// The message a launch was for was taken back: the session waits for another.
     pub(super) fn nothing_to_send(&mut self, cx: &mut Cx, id: SessionId) {
-        let Some(session) = self.sessions.get(&id) else {
+        let Some(session) = self.session(id) else {
             return;
         };
+        // rule: LD-11
+        session.live.load_streak = 0;
         // rule: AB-06
         // the message before it was cut off and is still to be brought back
         let cut_off = session.row.replay.is_open() && session.row.abort_cause.is_some();
