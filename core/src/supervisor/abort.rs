@@ -78,9 +78,10 @@ impl State {
         // rule: HD-14
         let silent_replay =
             turn.replay.is_some_and(|source| source.is_automatic()) && !turn.real_output;
+        let stamped_at = own.map(|(.., at)| at).filter(|_| !turn.real_output);
         let to = (status, Some(PendingAction::ResponseAborted));
         self.enter(cx, id, Actor::Abort, cause.as_str(), to, |row| {
-            if let Some(since) = row.hide_since.take().filter(|_| silent_replay) {
+            if let Some(since) = row.hide_since.take().filter(|_| silent_replay).or(stamped_at) {
                 row.status_changed_at = since;
             }
             row.abort_cause = Some(cause);

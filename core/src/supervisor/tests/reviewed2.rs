@@ -164,3 +164,17 @@ fn a_message_taken_back_during_its_launch_leaves_the_stamp_of_the_one_before() {
     rig.spawn_and_shake();
     assert_eq!(rig.last_text(), "one");
 }
+
+// proves: HD-14
+#[test]
+fn turns_of_the_clis_own_that_say_nothing_do_not_begin_the_hidden_time_anew() {
+    let mut rig = Rig::new();
+    rig.create("hello");
+    rig.spawn_and_shake();
+    rig.fail_turn(529);
+    let stamped_at = rig.row().status_changed_at;
+    rig.pass(5_000);
+    rig.begin_by_itself();
+    rig.fail_turn(529);
+    assert_eq!((state_of(&rig), rig.row().status_changed_at), (SHAPE, stamped_at));
+}
