@@ -226,6 +226,25 @@ impl State {
         ours
     }
 
+    /// The old child is gone: what was looked at while it could still write is looked at again.
+    pub(super) fn look_again(&mut self, cx: &mut Cx, id: SessionId) {
+        // rule: A-04
+        let now = cx.now.mono;
+        let Some(session) = self.sessions.get_mut(&id) else {
+            return;
+        };
+        let asking = session.live.asking.and_then(|ask| self.asks.get(&ask));
+        let probed = session.live.probing.take().is_some();
+        if probed && session.row.in_shape() {
+            self.scan_row(cx, id);
+        } else if probed {
+            session.live.rung_at = Some(now);
+        } else if let Some(AskFor::Launch { purpose, .. }) = asking.map(|asked| &asked.what) {
+            let purpose = *purpose;
+            self.ask_launch(cx, id, purpose);
+        }
+    }
+
     /// What a look found; `None` when nobody could tell.
     pub(super) fn facts_of(answer: &Answer) -> Option<Looked> {
         match answer {

@@ -274,6 +274,7 @@ impl State {
             // a refused start whose reason is still being looked into starts nothing
             self.spawn(cx, id);
         } else {
+            self.look_again(cx, id);
             // a local command that died with its child leaves the rest of the queue free to go on
             self.send_if_free(cx, id);
         }

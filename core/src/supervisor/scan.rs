@@ -127,7 +127,7 @@ impl State {
         })
     }
 
-    fn scan_row(&mut self, cx: &mut Cx, id: SessionId) {
+    pub(super) fn scan_row(&mut self, cx: &mut Cx, id: SessionId) {
         // rule: SC-04, SC-17
         let Some(facts) = self.row_facts(cx.now.mono, id, None) else {
             return;

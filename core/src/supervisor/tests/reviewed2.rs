@@ -178,3 +178,24 @@ fn turns_of_the_clis_own_that_say_nothing_do_not_begin_the_hidden_time_anew() {
     rig.fail_turn(529);
     assert_eq!((state_of(&rig), rig.row().status_changed_at), (SHAPE, stamped_at));
 }
+
+// proves: A-04
+#[test]
+fn what_was_looked_at_while_the_old_child_lived_is_looked_at_again() {
+    let mut rig = Rig::new();
+    rig.create("hello");
+    rig.spawn_and_shake();
+    rig.answer_turn("hi");
+    rig.send("two");
+    let line = rig.forget_last_line();
+    rig.hold_stops = true;
+    rig.die();
+    rig.hold_looks = true;
+    rig.pass(31_000);
+    // it ends late, and has kept the message after all
+    rig.keep_line(line);
+    rig.report_stops();
+    rig.release_looks();
+    rig.pass(155_000);
+    assert!(matches!(rig.plan().conversation, Conversation::Fork { .. }), "{:?}", rig.plan());
+}

@@ -96,7 +96,7 @@ impl Rig {
             .into_iter()
             .partition(|input| matches!(input, Input::Stopped { .. }));
         self.held = looks;
-        let stops: alloc::vec::Vec<Input> = stops;
+        let stops: Vec<Input> = stops;
         for stopped in stops {
             self.feed(stopped);
         }
@@ -110,8 +110,13 @@ impl Rig {
     }
 
     /// The last line was written and never reached the transcript.
-    pub(in crate::supervisor::tests) fn forget_last_line(&mut self) {
-        self.transcript.pop();
+    pub(in crate::supervisor::tests) fn forget_last_line(&mut self) -> Option<Uuid> {
+        self.transcript.pop()
+    }
+
+    /// It reached the transcript late.
+    pub(in crate::supervisor::tests) fn keep_line(&mut self, line: Option<Uuid>) {
+        self.transcript.extend(line);
     }
 
     /// The API failed: the child lives on.
