@@ -220,6 +220,9 @@ impl State {
         ended: Ended<'_>,
         disposition: Disposition,
     ) {
+        if self.ended_at_its_start(cx, id, &disposition) {
+            return;
+        }
         match disposition {
             Disposition::AsBefore => self.as_before(cx, id, frozen),
             // rule: AB-09
@@ -270,6 +273,26 @@ impl State {
         if asked.is_none_or(|asked| asked.send_now) {
             self.send_if_free(cx, id);
         }
+    }
+
+    /// A start that ends with a turn's failure delivers nothing any more: whoever comes next must not
+    /// wait for it. Tells whether nothing else is to be said.
+    fn ended_at_its_start(&mut self, cx: &mut Cx, id: SessionId, how: &Disposition) -> bool {
+        // rule: A-02
+        let launching =
+            self.sessions.get(&id).is_some_and(|session| session.live.delivery.is_some());
+        if let (true, Disposition::Abort { words, .. }) = (launching, how) {
+            let words = words.as_deref().unwrap_or("The CLI failed at its start.");
+            self.launch_failed(cx, id, words);
+            return true;
+        }
+        if launching && matches!(how, Disposition::Row { .. } | Disposition::Terminal { .. }) {
+            if let Some(session) = self.session(id) {
+                session.live.delivery = None;
+            }
+            self.stop_child(cx, id);
+        }
+        false
     }
 
     fn stop_asked(&self, id: SessionId) -> bool {

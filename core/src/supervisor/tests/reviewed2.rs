@@ -199,3 +199,27 @@ fn what_was_looked_at_while_the_old_child_lived_is_looked_at_again() {
     rig.pass(155_000);
     assert!(matches!(rig.plan().conversation, Conversation::Fork { .. }), "{:?}", rig.plan());
 }
+
+#[test]
+fn a_start_that_refuses_for_another_reason_than_its_own_leaves_a_session_that_takes_messages() {
+    let mut rig = Rig::new();
+    rig.create("one");
+    rig.spawn_and_shake();
+    rig.answer_turn("done");
+    rig.exit(0);
+    rig.send("two");
+    rig.spawn();
+    rig.hold_looks = true;
+    rig.stream(StreamEvent::Result(Box::new(TurnResult {
+        is_error: true,
+        terminal_reason: Some("api_error".into()),
+        status: Some(401),
+        ..TurnResult::default()
+    })));
+    rig.exit(1);
+    rig.release_looks();
+    assert_eq!(state_of(&rig), (Status::NeedsYou, Some(PendingAction::AuthRequired)));
+    rig.send("three");
+    rig.spawn_and_shake();
+    assert_eq!(rig.last_text(), "three");
+}
