@@ -67,6 +67,20 @@ fn noise_around_a_line_costs_nothing_of_it() {
     }
 }
 
+// proves: PR-02
+#[test]
+fn a_line_longer_than_64_kib_comes_whole_however_it_is_read() {
+    let content = "x".repeat(100_000);
+    let line = format!(
+        "{{\"type\":\"system\",\"subtype\":\"informational\",\"content\":\"{content}\"}}\r\n"
+    );
+    let whole = [StreamEvent::Informational { content }];
+    for step in [1, 4_096, 65_536, line.len()] {
+        let cuts: Vec<usize> = (step..line.len()).step_by(step).collect();
+        assert_eq!(events(line.as_bytes(), &cuts), whole, "reads of {step} bytes");
+    }
+}
+
 #[test]
 fn bad_utf8_stays_in_its_line() {
     let mut bytes = br#"{"type":"system","subtype":"informational","content":"a"#.to_vec();

@@ -113,7 +113,7 @@ fn the_end_of_the_output_alone_is_one_abort_and_the_child_is_stopped() {
     assert_eq!(rig.entered(Some(PendingAction::ResponseAborted)), 1);
 }
 
-// proves: AB-05, INV-47
+// proves: AB-01, AB-05, INV-47
 #[test]
 fn a_turn_is_stamped_whatever_is_switched_off() {
     for (setting, killed) in SWITCHES {

@@ -179,6 +179,20 @@ fn a_tick_that_takes_longer_than_the_interval_makes_the_next_one_skip() {
     assert_eq!(scans(&bare.wake_at(390_000)).len(), 1);
 }
 
+// proves: SC-24
+#[test]
+fn while_recovery_is_off_a_tick_asks_for_nothing_and_the_first_one_after_that_replays() {
+    let mut rig = cut_off(0);
+    rig.recovery(false, false);
+    let before = (rig.scans, rig.spawned);
+    rig.pass(24 * 60 * 60_000);
+    assert_eq!((rig.scans, rig.spawned), before);
+    rig.recovery(true, false);
+    rig.pass(60_000);
+    assert_eq!(rig.spawned, before.1 + 1);
+    assert!(rig.scans > before.0);
+}
+
 // proves: CT-08
 #[test]
 fn a_session_the_person_drives_is_brought_back_after_every_message_of_a_day() {

@@ -150,7 +150,7 @@ fn any_row(rng: &mut Rng, parent: SessionId) -> SessionRow {
     row
 }
 
-// proves: PO-05, INV-43
+// proves: PO-05, RF-12, INV-43
 #[test]
 fn no_session_of_the_person_and_none_with_content_is_ever_retired() {
     let mut flock = Flock::new();
