@@ -95,6 +95,45 @@ fn a_sleep_during_the_stop_recipe_puts_no_second_child_beside_the_first() {
     assert_eq!(rig.spawned, 2);
 }
 
+// proves: RP-08
+#[test]
+fn scan_retry_rung_and_message_together_put_no_second_child_beside_a_living_one() {
+    let overloaded: fn(&mut Rig) = |rig| rig.fail_turn(529);
+    let refused: fn(&mut Rig) = |rig| rig.fail_turn(400);
+    // its sweep is not done
+    let died: fn(&mut Rig) = |rig| rig.die();
+    let scanned: fn(&mut Rig) = |rig| rig.create("hello");
+    let given_up: fn(&mut Rig) = |rig| {
+        rig.give_up();
+        rig.pass(60_000);
+    };
+    for (what, begin, end) in [
+        ("a scan", scanned, overloaded),
+        ("a request that was refused", scanned, refused),
+        ("a rung", given_up, overloaded),
+        ("a scan after an exit", scanned, died),
+        ("a rung after an exit", given_up, died),
+    ] {
+        let mut rig = Rig::new();
+        begin(&mut rig);
+        rig.spawn_and_shake();
+        rig.hold_stops = true;
+        end(&mut rig);
+        let spawned = rig.spawned;
+        let session = rig.id();
+        rig.pass(20_000);
+        // whether it is taken or refused: it starts nothing beside the old child
+        let pressed = rig.command(Command::Retry { session });
+        rig.pass(15_000);
+        let again = rig.command(Command::Retry { session });
+        rig.send("and another thing");
+        let tried = (pressed.is_ok(), again.is_ok());
+        assert_eq!(rig.spawned, spawned, "{what}: {tried:?}");
+        rig.release_stops();
+        assert_eq!(rig.spawned, spawned + 1, "{what}: {tried:?}");
+    }
+}
+
 #[test]
 fn a_folder_that_cannot_be_looked_at_is_looked_at_again() {
     let mut rig = Rig::new();
