@@ -142,7 +142,7 @@ mod tests {
         block(BlockKind::Operator { message: Uuid(1), text: text.into() })
     }
 
-    // proves: A-24
+    // proves: A-24, RP-05
     #[test]
     fn it_holds_the_first_the_last_three_the_last_reply_and_the_files() {
         let mut blocks: Vec<_> = (1..=6).map(|n| said(&format!("message {n}"))).collect();
