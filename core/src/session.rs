@@ -260,6 +260,13 @@ pub struct Holder {
     pub folder: String,
 }
 
+impl Holder {
+    /// The process, named so that no other can be meant.
+    pub fn mark(&self) -> ChildMark {
+        ChildMark { pid: self.pid, start: self.start }
+    }
+}
+
 impl SessionRow {
     /// A row as it is created: starting, intended to run.
     pub fn new(id: SessionId, folder: String, title: String, account: String, at: Wall) -> Self {

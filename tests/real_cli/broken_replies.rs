@@ -126,7 +126,7 @@ fn breaks_in_the_first_conversation(
     wait_until(LIMIT, "the count", || bench.row(session).retry_attempts == 0);
 }
 
-// proves: AB-12, SC-12, SC-27, HD-01, CT-05
+// proves: SC-27, HD-01, CT-05
 #[test]
 fn t07_a_connection_reset_on_every_try_is_recovered_once_and_unseen() {
     in_namespace(
@@ -139,7 +139,7 @@ fn t07_a_connection_reset_on_every_try_is_recovered_once_and_unseen() {
     );
 }
 
-// proves: AB-12, SC-12, SC-27, HD-01, CT-05
+// proves: SC-27, HD-01, CT-05
 #[test]
 fn t07_an_overloaded_error_on_every_try_is_recovered_once_and_unseen() {
     in_namespace(

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-// proves: PF-01, PF-02, PF-04, PF-05, CT-09
+// proves: PF-01, PF-02, PF-04, PF-05
 #[test]
 fn moved_away_nothing_is_tried_or_charged_and_back_it_is_replayed() {
     in_namespace("folder::moved_away_nothing_is_tried_or_charged_and_back_it_is_replayed", || {

@@ -118,7 +118,9 @@ fn a_cut_off_reply_is_not_resumed_while_another_process_has_the_session() {
             assert!(foreign.lives());
 
             bench.api.push(Reply::new().text("the whole answer"));
-            bench.command(Command::TakeOver { session }).expect("the foreign CLI ends");
+            bench
+                .command(Command::TakeOver { session, shown: holder.mark() })
+                .expect("the foreign CLI ends");
             assert!(!foreign.lives());
             bench.wait_answer(session, "the whole answer");
             assert_eq!(held(&bench, session), None);

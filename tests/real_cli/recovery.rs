@@ -41,7 +41,7 @@ fn a_normal_turn_and_a_second_one() {
     });
 }
 
-// proves: AB-12, SC-12, SC-27, SC-20, NT-01
+// proves: SC-27, NT-01
 #[test]
 fn a_stream_dropped_on_every_try_is_replayed_and_answered() {
     in_namespace("recovery::a_stream_dropped_on_every_try_is_replayed_and_answered", || {
@@ -254,7 +254,7 @@ fn a_deleted_transcript_is_replaced_by_a_hand_over() {
     });
 }
 
-// proves: AB-12, A-05
+// proves: A-05
 #[test]
 fn a_hang_whose_fallback_hangs_too_is_replayed() {
     in_namespace("recovery::a_hang_whose_fallback_hangs_too_is_replayed", || {

@@ -51,7 +51,11 @@ fn the_daily_count_has_one_owner() {
             ),
             (
                 "reset_budget",
-                &["core/src/supervisor/sending.rs", "core/src/supervisor/retry.rs"],
+                &[
+                    "core/src/supervisor/sending.rs",
+                    "core/src/supervisor/retry.rs",
+                    "core/src/supervisor/workers.rs",
+                ],
             ),
             ("scan_tick", &["core/src/supervisor/scan.rs", "core/src/supervisor/timers.rs"]),
             (
@@ -136,7 +140,6 @@ fn one_function_writes_messages_to_an_agent() {
     assert_eq!(times("src-tauri/supervise/effects.rs", "user_line("), 1);
 }
 
-// proves: RP-04
 #[test]
 fn every_replay_is_planned_in_one_place() {
     let planner = &["core/src/recovery/replay_plan.rs", "core/src/supervisor/replaying.rs"];

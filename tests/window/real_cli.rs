@@ -29,7 +29,7 @@ const FIRST: &str = "greet me by name";
 const SECOND: &str = "explain the token refresh";
 const THIRD: &str = "write the test that fails first";
 
-// proves: AB-12, SC-12, SC-13, HD-01, HD-02, RF-01, RF-03, RF-04, RF-06, RT-01, RT-03, RT-12
+// proves: SC-13, HD-01, HD-02, RF-01, RF-03, RF-04, RF-06, RT-01, RT-03, RT-12
 #[test]
 fn a_cut_off_turn_comes_back_unseen_and_one_that_cannot_turns_red() {
     let path = "real_cli::a_cut_off_turn_comes_back_unseen_and_one_that_cannot_turns_red";

@@ -94,7 +94,7 @@ fn holds(v: &RowView, on: bool, age: i64) -> Result<(), TestCaseError> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 4_000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    // proves: RF-05, RT-14, UI-09, HD-19
+    // proves: RF-05, RT-14, UI-09
     #[test]
     fn any_row_is_shown_soundly(v in any_view(), on: bool, age in -100_000_i64..400_000) {
         holds(&v, on, age)?;
@@ -128,7 +128,7 @@ proptest! {
         }
     }
 
-    // proves: HD-18, NT-04, UI-15
+    // proves: NT-04, UI-15
     #[test]
     fn the_badge_is_the_rows_of_the_two_upper_sections(
         views in proptest::collection::vec(any_view(), 0..12), on: bool, age in -100_000_i64..400_000,

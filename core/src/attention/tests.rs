@@ -118,7 +118,7 @@ fn expected(status: Status, pending: Option<PendingAction>, hidden: bool, on: bo
     }
 }
 
-// proves: HD-01, HD-02, HD-03, HD-04, HD-07, HD-09, HD-10, HD-11, HD-12, HD-21, HD-22, RF-03, RF-04, RT-01, RT-02, RT-03, RT-09, RT-10, RT-16, RT-24, UI-01, UI-02, UI-03, UI-04, UI-05, UI-06, UI-07, UI-08, UI-10, UI-11, UI-12, UI-14, A-13
+// proves: HD-01, HD-02, HD-03, HD-04, HD-07, HD-09, HD-10, HD-11, HD-12, HD-21, HD-22, RF-03, RF-04, RT-01, RT-02, RT-03, RT-09, RT-10, RT-24, UI-01, UI-02, UI-03, UI-04, UI-05, UI-06, UI-07, UI-08, UI-10, UI-11, UI-12, UI-14, A-13
 #[test]
 fn every_legal_pair_at_every_age_under_both_policies() {
     let mut seen = 0;
@@ -167,7 +167,6 @@ fn an_unseen_replay_looks_exactly_like_a_running_row() {
     assert_eq!(line(&look_at(&late, 1_000, false)), COMING);
 }
 
-// proves: HD-19
 #[test]
 fn a_delivered_row_is_never_hidden() {
     let mut delivered = view(Status::NeedsYou, Some(PendingAction::ResponseAborted));

@@ -147,7 +147,7 @@ mod tests {
         decide(row, facts, false, &Policy::default(), &Limits::default(), now())
     }
 
-    // proves: SC-05, SC-06, SC-07, SC-08, SC-09, SC-10
+    // proves: SC-05, SC-06, SC-07, SC-08, SC-10
     #[test]
     fn only_stamped_rows_that_wait_are_served() {
         for status in Status::ALL {
@@ -162,7 +162,7 @@ mod tests {
         }
     }
 
-    // proves: SC-17, SC-13, SC-16, PF-01, PF-02, LD-04, LD-05, LD-09
+    // proves: SC-13, SC-16, PF-01, PF-02, LD-04, LD-05, LD-09
     #[test]
     fn each_guard_ends_the_row_before_the_next_is_looked_at() {
         let mut row = stamped();

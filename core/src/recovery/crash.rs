@@ -13,6 +13,8 @@ pub enum CrashVerdict {
     LeaveAlone,
     /// A rung of the ladder was in flight: it is given up again, its ladder goes on.
     RungFailed,
+    /// Nothing that lifts a stop was under way: it stays given up.
+    StayStopped,
     /// Its turn waits for an answer of the person: the card stays, the answer resumes it.
     KeepCard,
     /// It comes back, not before this time if one is given.
@@ -26,8 +28,15 @@ pub enum CrashVerdict {
     Suspend,
 }
 
-/// Decides about one row at the start. `queued`: messages wait in its queue.
-pub fn decide(row: &SessionRow, queued: bool, limits: &Limits, now: Now) -> CrashVerdict {
+/// Decides about one row at the start. `queued`: messages wait in its queue; `spoken`: the
+/// first of them is no local command of the CLI.
+pub fn decide(
+    row: &SessionRow,
+    queued: bool,
+    spoken: bool,
+    limits: &Limits,
+    now: Now,
+) -> CrashVerdict {
     // rule: CR-01, A-15, A-31
     if row.is_gone() {
         return CrashVerdict::LeaveAlone;
@@ -42,7 +51,13 @@ pub fn decide(row: &SessionRow, queued: bool, limits: &Limits, now: Now) -> Cras
         | Status::Ended
         | Status::Archived => return CrashVerdict::LeaveAlone,
     }
-    // rule: RA-07, RF-02
+    // rule: RA-07, RF-02, INV-14
+    // a message of the person lifts the stop as it is written; a local command, or a turn that the CLI
+    // began by itself, does not
+    let stopped = row.stop_reason.is_some() && (row.status == Status::Running || !spoken);
+    if stopped {
+        return CrashVerdict::StayStopped;
+    }
     if row.pending == Some(PendingAction::RecoveryFailed) {
         return CrashVerdict::RungFailed;
     }
@@ -86,7 +101,7 @@ mod tests {
         let limits = Limits::default();
         for status in Status::ALL {
             let back = matches!(
-                decide(&row(*status), false, &limits, now()),
+                decide(&row(*status), false, false, &limits, now()),
                 CrashVerdict::Resume { not_before: None }
             );
             assert_eq!(back, matches!(status, Status::Running | Status::Starting), "{status:?}");
@@ -94,25 +109,32 @@ mod tests {
         let mut recent = row(Status::Running);
         recent.last_restart_at = Some(Wall(1_000_000 - 30_000));
         assert_eq!(
-            decide(&recent, false, &limits, now()),
+            decide(&recent, false, false, &limits, now()),
             CrashVerdict::Resume { not_before: Some(Wall(1_060_000)) }
         );
         let mut empty = row(Status::Starting);
         empty.replay.message = None;
-        assert_eq!(decide(&empty, false, &limits, now()), CrashVerdict::Suspend);
-        assert!(matches!(decide(&empty, true, &limits, now()), CrashVerdict::Resume { .. }));
+        assert_eq!(decide(&empty, false, false, &limits, now()), CrashVerdict::Suspend);
+        assert!(matches!(decide(&empty, true, true, &limits, now()), CrashVerdict::Resume { .. }));
         let mut stopped = row(Status::Running);
         stopped.replay.stopped = true;
-        assert_eq!(decide(&stopped, false, &limits, now()), CrashVerdict::Suspend);
+        assert_eq!(decide(&stopped, false, false, &limits, now()), CrashVerdict::Suspend);
         let mut answered = row(Status::Running);
         (answered.replay.answered, answered.delivered) = (true, true);
-        assert_eq!(decide(&answered, false, &limits, now()), CrashVerdict::Settle);
+        assert_eq!(decide(&answered, false, false, &limits, now()), CrashVerdict::Settle);
         let mut rung = row(Status::Running);
         rung.pending = Some(PendingAction::RecoveryFailed);
-        assert_eq!(decide(&rung, false, &limits, now()), CrashVerdict::RungFailed);
+        assert_eq!(decide(&rung, false, false, &limits, now()), CrashVerdict::RungFailed);
+        let mut local = row(Status::Starting);
+        local.stop_reason = Some(crate::session::StopReason::Billing);
+        assert_eq!(decide(&local, true, false, &limits, now()), CrashVerdict::StayStopped);
+        local.status = Status::Running;
+        assert_eq!(decide(&local, true, true, &limits, now()), CrashVerdict::StayStopped);
+        local.status = Status::Starting;
+        assert!(matches!(decide(&local, true, true, &limits, now()), CrashVerdict::Resume { .. }));
         let mut deleted = row(Status::Running);
         deleted.deleted_at = Some(Wall(5));
-        assert_eq!(decide(&deleted, false, &limits, now()), CrashVerdict::LeaveAlone);
+        assert_eq!(decide(&deleted, false, false, &limits, now()), CrashVerdict::LeaveAlone);
     }
 
     #[test]
@@ -130,6 +152,6 @@ mod tests {
             asked_at: Wall(0),
             orphaned: false,
         });
-        assert_eq!(decide(&asked, false, &Limits::default(), now()), CrashVerdict::KeepCard);
+        assert_eq!(decide(&asked, false, false, &Limits::default(), now()), CrashVerdict::KeepCard);
     }
 }

@@ -178,7 +178,6 @@ mod tests {
         );
     }
 
-    // proves: RA-10
     #[test]
     fn every_hold_postpones_the_rung() {
         let row = given_up();

@@ -66,7 +66,9 @@ impl State {
             return;
         };
         let queued = !session.live.queue.is_empty() || session.row.launch_request.is_some();
-        let verdict = crash::decide(&session.row, queued, &self.limits, cx.now);
+        let spoken = session.live.queue.front().is_some_and(|queued| !queued.local_command)
+            || session.row.launch_request.is_some();
+        let verdict = crash::decide(&session.row, queued, spoken, &self.limits, cx.now);
         match verdict {
             CrashVerdict::LeaveAlone => {
                 self.change(cx, id, Actor::CrashRecovery, "closed", |row| {
@@ -77,6 +79,11 @@ impl State {
                     }
                 });
                 self.arm(cx, id);
+            }
+            CrashVerdict::StayStopped => {
+                let at = self.sessions.get(&id).map(|session| session.row.status_changed_at);
+                self.change(cx, id, Actor::CrashRecovery, "closed", |row| row.child = None);
+                self.back_to_failed(cx, id, Status::NeedsYou, at.unwrap_or(cx.now.wall));
             }
             CrashVerdict::RungFailed => {
                 self.change(cx, id, Actor::CrashRecovery, "closed", |row| row.child = None);

@@ -2,7 +2,7 @@
 
 use crate::card::CardReply;
 use crate::id::{MessageId, SessionId};
-use crate::session::PermissionMode;
+use crate::session::{ChildMark, PermissionMode};
 use crate::settings::SettingChange;
 use alloc::string::String;
 use serde::{Deserialize, Serialize};
@@ -104,6 +104,8 @@ pub enum Command {
     TakeOver {
         /// The session.
         session: SessionId,
+        /// The program that the person was shown: no other is ended.
+        shown: ChildMark,
     },
     /// Go on in a copy of a conversation that another program holds.
     ForkHeld {

@@ -42,9 +42,9 @@ impl State {
             self.switch_model(cx, session, model, to);
             return;
         }
-        if let Command::TakeOver { session } = command {
+        if let Command::TakeOver { session, shown } = command {
             // its reply waits for the other program's end
-            self.take_over(cx, session, to);
+            self.take_over(cx, session, shown, to);
             return;
         }
         let reply = self.do_command(cx, command);

@@ -10,7 +10,7 @@ use crate::id::SessionId;
 use crate::ipc::{IpcCode, IpcError, Reply};
 use crate::launch::Conversation;
 use crate::recovery::replay_plan::resume_id;
-use crate::session::Holder;
+use crate::session::{ChildMark, Holder};
 use crate::verdict::{Actor, Source};
 
 impl State {
@@ -60,8 +60,12 @@ impl State {
         }
     }
 
-    pub(super) fn take_over(&mut self, cx: &mut Cx, id: SessionId, to: ReplyTo) {
+    pub(super) fn take_over(&mut self, cx: &mut Cx, id: SessionId, shown: ChildMark, to: ReplyTo) {
         let asked = self.held_by(id).and_then(|holder| {
+            if holder.mark() != shown {
+                let message = "Another program has it open by now. Look which one, then try again.";
+                return Err(error(IpcCode::NotEligible, message));
+            }
             let row = self.known(id)?;
             let cli_session = resume_id(row).ok_or_else(not_held)?;
             Ok(Question::TakeOver { cli_session, copied_from: row.cli_session_before, holder })

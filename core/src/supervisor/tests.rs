@@ -50,7 +50,7 @@ fn a_message_is_launched_answered_and_waits_for_the_person() {
     assert!(row.replay.answered && row.ever_answered && row.last_good_assistant.is_some());
 }
 
-// proves: AB-01, AB-04, AB-10, SC-12, SC-13, SC-16, RF-01, INV-10
+// proves: AB-01, AB-04, AB-10, SC-13, SC-16, RF-01, INV-10
 #[test]
 fn a_turn_that_dies_is_replayed_twice_and_then_given_up() {
     let mut rig = Rig::new();
@@ -139,7 +139,7 @@ fn what_is_sent_after_the_stamp_takes_over_at_once() {
     assert_eq!(rig.last_text(), "queued before the stamp");
 }
 
-// proves: AB-07, PR-11
+// proves: PR-11
 #[test]
 fn a_card_stays_when_its_child_dies_and_its_answer_resumes_the_session() {
     let mut rig = Rig::new();

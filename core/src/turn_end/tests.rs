@@ -177,7 +177,7 @@ fn frozen(outcome: Outcome, asked: Option<PendingAction>) -> Frozen {
     Frozen { turn: turn(), outcome, asked }
 }
 
-// proves: AB-07, AB-12, RA-05
+// proves: RA-05
 #[test]
 fn the_gates_in_their_order() {
     let policy = Policy::default();

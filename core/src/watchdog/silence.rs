@@ -141,7 +141,6 @@ mod tests {
         }
     }
 
-    // proves: SW-09
     #[test]
     fn a_running_tool_may_be_silent_and_its_result_starts_the_clock() {
         let mut facts = turn(MessagePhase::Ended, true);

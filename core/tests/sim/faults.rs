@@ -29,6 +29,8 @@ pub(crate) struct Faults {
     pub(crate) hand: u64,
     /// Until then the API answers nobody.
     pub(crate) outage_until: u64,
+    /// In the outage no turn hangs either: each fails for itself.
+    pub(crate) siege: bool,
     /// Until then the person is away.
     pub(crate) away_until: u64,
 }
@@ -47,6 +49,7 @@ impl Faults {
             machine_ms: dice.weighted(&[(2, 20 * MINUTE), (2, 2 * HOUR), (1, 12 * HOUR)]),
             hand: dice.weighted(&[(3, 0), (2, 500)]),
             outage_until: 0,
+            siege: false,
             away_until: 0,
         }
     }
@@ -64,6 +67,7 @@ impl Faults {
             machine_ms: 0,
             hand: 0,
             outage_until: 0,
+            siege: false,
             away_until: 0,
         }
     }
@@ -71,7 +75,8 @@ impl Faults {
     /// Whether the next turn goes wrong, and how.
     pub(crate) fn of_turn(&self, dice: &mut Dice, at: u64) -> Option<Trouble> {
         if at < self.outage_until {
-            return Some(dice.weighted(&[(12, Trouble::Down), (2, Trouble::Hang)]));
+            let hangs = if self.siege { 0 } else { 2 };
+            return Some(dice.weighted(&[(12, Trouble::Down), (hangs, Trouble::Hang)]));
         }
         if !dice.chance(self.turns) {
             return None;

@@ -82,6 +82,22 @@ impl World {
         }
     }
 
+    /// The API is down for longer than any ladder, and nobody comes: what is cut off climbs to its end.
+    pub(crate) fn siege(&mut self, long: u64) {
+        self.note("a siege begins");
+        self.report.hit("siege");
+        // no further blow but the app's own deaths, and those are rare
+        (self.faults.siege, self.faults.machine_ms, self.faults.starts) = (true, 0, 10);
+        self.faults.crashes = self.faults.crashes.min(100);
+        for folder in std::mem::take(&mut self.gone_folders) {
+            self.oracle.folder(&folder, None);
+        }
+        self.holders.clear();
+        self.load.settle(false);
+        self.outage(long);
+        self.faults.away_until = self.clock.at + long;
+    }
+
     fn step_clock(&mut self, by: i64) {
         let before = self.clock.now();
         self.clock.step(by);
@@ -115,7 +131,7 @@ impl World {
         }
     }
 
-    fn turn_by_itself(&mut self) {
+    pub(crate) fn turn_by_itself(&mut self) {
         let trouble = self.faults.of_turn(&mut self.dice, self.clock.at);
         let keys: Vec<u64> = self.children.keys().copied().collect();
         let Some(key) = self.dice.pick(&keys) else { return };

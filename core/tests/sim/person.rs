@@ -146,7 +146,11 @@ impl World {
                 return None;
             }
             Deed::Explain => Command::Explain { session: any? },
-            Deed::TakeOver => Command::TakeOver { session: held(views)? },
+            Deed::TakeOver => {
+                let view = views.iter().find(|view| view.live.held.is_some())?;
+                let shown = view.live.held.as_ref()?.mark();
+                Command::TakeOver { session: view.row.id, shown }
+            }
             Deed::ForkHeld => Command::ForkHeld { session: held(views)? },
         })
     }

@@ -77,6 +77,7 @@ pub(crate) const MUST_REACH: &[&str] = &[
     "put away while it comes back",
     "started with other switches",
     "outage",
+    "siege",
     "the person is away",
     "notified",
     "marker cleared: delivered",

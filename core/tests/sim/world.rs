@@ -5,7 +5,7 @@
 
 use crate::bugs::Bug;
 use crate::cli::{Child, Files};
-use crate::clock::{Clock, MINUTE, SECOND};
+use crate::clock::{Clock, HOUR, MINUTE, SECOND};
 use crate::dice::Dice;
 use crate::faults::{self, Faults};
 use crate::invariants::{Broken, Oracle};
@@ -46,6 +46,9 @@ pub(crate) enum Event {
     Sample,
     Agent { session: SessionId, tool: AgentTool },
 }
+
+/// A ladder's 211.5 minutes, and the time in which a session comes to stand on it.
+const SIEGE_MS: u64 = 6 * HOUR;
 
 /// Conversations that were looked at, and which of them another program had open then.
 pub(crate) struct Looked {
@@ -145,8 +148,17 @@ impl World {
 
     /// Runs for so long in bad weather, then until everything has settled.
     pub(crate) fn live(&mut self, millis: u64) -> Result<(), Broken> {
-        let end = self.clock.at + millis;
+        let siege = if self.seed % 2 == 0 { SIEGE_MS } else { 0 };
+        let end = self.clock.at + millis.saturating_sub(siege);
         self.run_until(end);
+        if siege > 0 {
+            self.siege(siege);
+            self.run_until(end + 20 * MINUTE);
+            for _ in 0..3 {
+                self.turn_by_itself();
+            }
+            self.run_until(end + siege);
+        }
         if let Some(broken) = &self.oracle.broken {
             return Err(broken.clone());
         }

@@ -50,7 +50,7 @@ fn about(command: &Command) -> Option<SessionId> {
         | Command::Continue { session }
         | Command::ReplyCard { session, .. }
         | Command::SwitchModel { session, .. }
-        | Command::TakeOver { session }
+        | Command::TakeOver { session, .. }
         | Command::ForkHeld { session }
         | Command::End { session }
         | Command::Archive { session }

@@ -5,11 +5,12 @@ use crate::rig::{Stray, orphan};
 use omniscio_core::id::{CliSessionId, SessionId};
 use omniscio_core::ipc::IpcCode;
 use omniscio_core::prompt;
-use omniscio_core::session::{PendingAction, Status};
+use omniscio_core::session::{Holder, PendingAction, Status};
 use omniscio_core::supervisor::{Command, Input, State, Step, step};
 use omniscio_core::time::Now;
 use omniscio_lib::supervise::load::Sampler;
 use omniscio_lib::supervise::supervisor::Config;
+use std::cell::Cell;
 use std::fs;
 use std::process;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -43,6 +44,16 @@ fn willing(ground: &Ground) -> Stray {
     crate::rig::process_in(&file)
 }
 
+/// The person's click on what the row shows.
+fn take_over(app: &App, session: SessionId) -> Command {
+    let shown = Cell::new(None);
+    app.until_row(session, "holder", |view| {
+        shown.set(view.live.held.as_ref().map(Holder::mark));
+        shown.get().is_some()
+    });
+    Command::TakeOver { session, shown: shown.get().unwrap() }
+}
+
 /// A session whose turn died while the program has its conversation open, once a scan has seen it.
 fn cut_off_and_held(ground: &Ground, app: &App, program: &Stray) -> SessionId {
     let session = app.create(ground, HANGS_ONCE);
@@ -71,7 +82,7 @@ fn a_cut_off_reply_waits_for_the_foreign_program_and_comes_back_after_take_over(
     assert_eq!(app.count(session, "response-aborted: attempt charged"), 0);
     assert!(program.alive(), "nobody touches it by himself");
 
-    app.handle.command(Command::TakeOver { session }).unwrap();
+    app.handle.command(take_over(&app, session)).unwrap();
     assert!(!program.alive());
     app.until_row(session, "answer", |view| {
         view.row.answer_line.as_deref() == Some("Done.") && view.live.held.is_none()
@@ -86,7 +97,7 @@ fn a_foreign_program_that_does_not_end_keeps_it_and_a_copy_goes_on() {
     let app = App::start(quick(&ground));
     let program = orphan(ground.home.path(), &[]);
     let session = cut_off_and_held(&ground, &app, &program);
-    let refused = app.handle.command(Command::TakeOver { session }).unwrap_err();
+    let refused = app.handle.command(take_over(&app, session)).unwrap_err();
     assert_eq!(refused.code, IpcCode::NotEligible);
     assert!(program.alive());
 
@@ -118,7 +129,7 @@ fn a_message_waits_in_the_queue_while_a_foreign_program_has_the_conversation() {
     });
     assert_eq!((row.pending, row.words.as_deref()), (None, Some(prompt::HELD_ELSEWHERE)));
 
-    app.handle.command(Command::TakeOver { session }).unwrap();
+    app.handle.command(take_over(&app, session)).unwrap();
     app.until_row(session, "answer", |view| view.row.answer_line.as_deref() == Some("Now."));
     assert!(!program.alive());
 }

@@ -7,7 +7,11 @@ use crate::icons::{Icon, Symbol};
 use crate::model::use_store;
 use leptos::prelude::*;
 use omniscio_core::id::SessionId;
+use omniscio_core::session::ChildMark;
 use omniscio_core::supervisor::Command;
+
+/// A way on, for the program that is shown.
+type Way = fn(SessionId, ChildMark) -> Command;
 
 /// The strip, while the conversation is held.
 #[component]
@@ -25,20 +29,25 @@ pub(super) fn HeldStrip(session: SessionId) -> impl IntoView {
         })
     });
     let busy = RwSignal::new(false);
-    let way =
-        move |words: &'static str, about: &'static str, id: &'static str, command: Command| {
-            view! {
-                <button
-                    class="button"
-                    title=about
-                    data-testid=id
-                    aria-disabled=move || busy.get().to_string()
-                    on:click=move |_| actions::give_once(store, busy, command.clone())
-                >
-                    {words}
-                </button>
+    let way = move |words: &'static str, about: &'static str, id: &'static str, command: Way| {
+        let give = move |_| {
+            let held = store.view(session).and_then(|view| view.live.held);
+            if let Some(held) = held {
+                actions::give_once(store, busy, command(session, held.mark()));
             }
         };
+        view! {
+            <button
+                class="button"
+                title=about
+                data-testid=id
+                aria-disabled=move || busy.get().to_string()
+                on:click=give
+            >
+                {words}
+            </button>
+        }
+    };
     view! {
         <Show when=move || place.with(Option::is_some)>
             <div class="strip" data-testid="held-strip">
@@ -50,13 +59,13 @@ pub(super) fn HeldStrip(session: SessionId) -> impl IntoView {
                         "Take over",
                         "Ends the other program, then goes on here.",
                         "take-over",
-                        Command::TakeOver { session },
+                        |session, shown| Command::TakeOver { session, shown },
                     )}
                     {way(
                         "Work on a copy",
                         "Goes on here in a copy. The other program keeps its own.",
                         "fork-held",
-                        Command::ForkHeld { session },
+                        |session, _| Command::ForkHeld { session },
                     )}
                 </span>
             </div>

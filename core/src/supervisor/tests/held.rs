@@ -4,7 +4,7 @@
 use super::rig::Rig;
 use super::*;
 use crate::ipc::{IpcCode, IpcError};
-use crate::session::Holder;
+use crate::session::{ChildMark, Holder};
 
 fn holder(pid: u32) -> Option<Holder> {
     Some(Holder { pid, start: 7, folder: "/elsewhere".into() })
@@ -25,7 +25,8 @@ fn cut_off_and_held() -> Rig {
 
 fn take_over(rig: &mut Rig) -> Result<Reply, IpcError> {
     let session = rig.id();
-    rig.command(Command::TakeOver { session })
+    let shown = rig.view().live.held.map_or(ChildMark { pid: 1, start: 1 }, |held| held.mark());
+    rig.command(Command::TakeOver { session, shown })
 }
 
 fn go_on_in_a_copy(rig: &mut Rig) -> Result<Reply, IpcError> {
@@ -57,6 +58,18 @@ fn a_holder_that_goes_by_itself_lets_the_next_tick_replay() {
     assert_eq!(rig.view().live.held, None);
     rig.spawn_and_shake();
     assert_eq!(rig.last_text(), prompt::CONTINUE_CUT_OFF);
+}
+
+// proves: A-12
+#[test]
+fn only_the_program_that_was_shown_is_ended() {
+    let mut rig = cut_off_and_held();
+    rig.pass(120_000);
+    let session = rig.id();
+    let shown = ChildMark { pid: 301, start: 1 };
+    let refused = rig.command(Command::TakeOver { session, shown }).unwrap_err();
+    assert_eq!(refused.code, IpcCode::NotEligible);
+    assert_eq!((rig.view().live.held, state_of(&rig)), (holder(300), SHAPE));
 }
 
 // proves: A-12

@@ -227,7 +227,7 @@ fn the_ladder_survives_restarts_of_the_app() {
     assert_eq!((row.ladder.rungs, row.ladder.due), (6, Some(rig.now().wall.plus(30 * MINUTE))));
 }
 
-// proves: RA-10, RA-12, CT-09
+// proves: RA-12
 #[test]
 fn a_hold_postpones_the_rung_and_takes_none() {
     for hold in 0..4 {

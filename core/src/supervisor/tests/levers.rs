@@ -55,7 +55,6 @@ fn retry(rig: &mut Rig) -> Result<Reply, IpcCode> {
     rig.command(Command::Retry { session }).map_err(|wrong| wrong.code)
 }
 
-// proves: RT-06
 #[test]
 fn retry_waits_for_no_gate_no_load_and_no_debounce() {
     for stuck in [past_the_cap as fn() -> Rig, given_up] {
@@ -125,7 +124,6 @@ fn continue_says_nothing_to_a_session_that_shows_retry_nor_retry_to_one_that_sho
     assert_eq!(rig.last_text(), crate::prompt::PLEASE_CONTINUE);
 }
 
-// proves: RT-25
 #[test]
 fn a_start_that_the_system_refused_offers_retry_alone() {
     let mut rig = Rig::new();

@@ -18,7 +18,7 @@ fn stamped_under_load() -> Rig {
     rig
 }
 
-// proves: LD-03, LD-04, LD-05, LD-06, LD-12, CT-09, RF-09
+// proves: LD-03, LD-04, LD-05, LD-06, LD-12
 #[test]
 fn a_saturated_machine_defers_the_scan_and_nothing_is_charged() {
     let mut rig = stamped_under_load();

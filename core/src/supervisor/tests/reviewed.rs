@@ -54,7 +54,7 @@ fn a_message_taken_back_during_its_launch_leaves_a_session_that_waits() {
     assert_eq!(rig.last_text(), "two");
 }
 
-// proves: AB-08, INV-49
+// proves: INV-49
 #[test]
 fn a_turn_that_begins_by_itself_does_not_erase_the_stamp() {
     let mut rig = Rig::new();

@@ -126,7 +126,7 @@ fn a_message_after_a_refused_turn_of_its_own_is_stamped_when_it_is_cut_off() {
     assert_eq!(state_of(&rig), SHAPE);
 }
 
-// proves: RP-09, CT-09
+// proves: RP-09
 #[test]
 fn a_stopped_message_behind_a_turn_of_its_own_charges_nothing() {
     let mut rig = Rig::new();

@@ -293,7 +293,6 @@ fn what_fails_within_five_minutes_is_first_seen_as_given_up() {
     assert_eq!((rig.notified, rig.badge()), (1, Some(1)));
 }
 
-// proves: HD-17
 #[test]
 fn fifty_rows_whose_hidden_time_ends_make_one_new_number_a_minute() {
     let rows = (0..50).map(|number| {
@@ -340,7 +339,7 @@ fn replayed(rig: &mut Rig) -> (String, String, Option<Source>) {
     (kind.into(), rig.last_text(), rig.row().turn.and_then(|turn| turn.replay))
 }
 
-// proves: RP-04, SC-14
+// proves: SC-14
 #[test]
 fn every_source_replays_in_the_same_way() {
     /// A session in its second turn, which got so far and died.

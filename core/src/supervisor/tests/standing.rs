@@ -33,7 +33,7 @@ fn open_gate(rig: &mut Rig) {
     rig.alter(|row| row.gates = vec![Gate { name: "checks".into(), opened_at }]);
 }
 
-// proves: INV-06, INV-41
+// proves: INV-41
 #[test]
 fn nothing_is_replayed_or_promoted_while_something_holds_it() {
     for [hold, ease] in HOLDS {
@@ -289,7 +289,7 @@ fn card(name: &str, reply: CardReply) -> (PendingAction, Rig, CardReply) {
     (pending, rig, reply)
 }
 
-// proves: INV-22, SC-07, AB-07
+// proves: INV-22, SC-07
 #[test]
 fn nothing_automatic_takes_a_question_from_the_person() {
     let befalls: [(&str, fn(&mut Rig)); 8] = [

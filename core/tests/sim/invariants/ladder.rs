@@ -161,9 +161,6 @@ impl Oracle {
     pub(super) fn inv_14(&mut self, id: SessionId, actor: Actor) {
         if matches!(actor, Actor::User | Actor::RetryButton) {
             self.book(id).ladder.stopped = false;
-        } else if self.book(id).ladder.local && actor == Actor::CrashRecovery {
-            // the app died over a local command: what the row was before it is not known any more
-            self.book(id).ladder.stopped = false;
         } else if self.book(id).ladder.stopped {
             self.fail("INV-14", format!("{actor:?} restarts {id} after its ladder has stopped"));
         }

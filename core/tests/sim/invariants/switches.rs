@@ -91,7 +91,7 @@ impl Oracle {
             report.hit("a copy of a held conversation wanted");
             let book = self.book(*session);
             (book.copy_wanted, book.takes_over) = (true, true);
-        } else if let Command::TakeOver { session } = command {
+        } else if let Command::TakeOver { session, .. } = command {
             self.book(*session).takes_over = true;
         } else if let Command::End { session }
         | Command::Archive { session }

@@ -5,7 +5,6 @@ use omniscio_core::session::PendingAction;
 
 const RED: (Status, Option<PendingAction>) = (Status::Error, Some(PendingAction::RecoveryFailed));
 
-// proves: AB-12, SC-12
 #[test]
 fn t07_a_dropped_a_partial_and_an_overloaded_reply_come_back_once_each() {
     let ground = Ground::new();

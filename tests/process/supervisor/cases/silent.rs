@@ -10,7 +10,7 @@ fn writing() -> String {
     format!("Write. [[fake: slow 200; say {}End.]]", "word ".repeat(50))
 }
 
-// proves: SW-07, SW-08, AB-03, RP-01, A-03, SC-12
+// proves: SW-07, SW-08, AB-03, RP-01, A-03
 #[test]
 fn t01_a_reply_that_falls_silent_goes_with_its_tree_and_comes_back_once() {
     let ground = Ground::new();
@@ -50,7 +50,7 @@ fn t01_a_reply_that_falls_silent_goes_with_its_tree_and_comes_back_once() {
     }
 }
 
-// proves: SW-09, A-05
+// proves: A-05
 #[test]
 fn t02_of_six_with_tools_exactly_the_two_that_fall_silent_after_a_result_come_back() {
     let ground = Ground::new();

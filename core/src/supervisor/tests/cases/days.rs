@@ -8,7 +8,7 @@ use crate::time::{Day, Wall};
 const DAY_MS: i64 = 86_400_000;
 const HOUR_MS: i64 = 3_600_000;
 
-// proves: AB-12, SC-12, SC-20, HD-01, HD-05
+// proves: HD-01, HD-05
 #[test]
 fn t07_a_failed_request_is_brought_back_once_within_a_minute_and_nobody_sees_it() {
     let mut rig = Rig::new();

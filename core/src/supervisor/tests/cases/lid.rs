@@ -61,7 +61,7 @@ fn a_closed_lid_is_no_start_that_hangs() {
     assert_eq!((rig.spawned, rig.stops), (2, 1));
 }
 
-// proves: SC-01, SC-12
+// proves: SC-01
 #[test]
 fn a_closed_lid_over_a_cut_off_reply_costs_one_replay() {
     let mut rig = Rig::new();

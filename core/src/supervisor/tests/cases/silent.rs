@@ -56,7 +56,7 @@ fn tool_result() -> StreamEvent {
     })
 }
 
-// proves: SW-08, AB-03, SC-12, SC-27, SW-07
+// proves: SW-08, AB-03, SC-27, SW-07
 #[test]
 fn t01_silence_in_a_text_ends_that_turn_once_and_disturbs_no_other() {
     let mut rig = Rig::new();
@@ -93,7 +93,7 @@ fn t01_silence_in_a_text_ends_that_turn_once_and_disturbs_no_other() {
     assert!(others.iter().all(|one| state_of(&rig, *one) == RUNNING));
 }
 
-// proves: SW-09, A-05
+// proves: A-05
 #[test]
 fn t02_the_clock_starts_at_the_result_and_exactly_the_silent_two_come_back() {
     let mut rig = Rig::new();
@@ -183,7 +183,6 @@ fn t22_a_thought_may_take_ten_minutes_between_two_signs_of_it() {
     assert_eq!(rig.row().pending, Some(PendingAction::ResponseAborted));
 }
 
-// proves: SW-09
 #[test]
 fn t22_a_silent_tool_a_sub_agent_and_a_compaction_have_no_limit_and_say_so() {
     let status = |word: Option<&str>| StreamEvent::Status {
@@ -216,7 +215,7 @@ fn t22_a_silent_tool_a_sub_agent_and_a_compaction_have_no_limit_and_say_so() {
     }
 }
 
-// proves: A-05, SW-09
+// proves: A-05
 #[test]
 fn t22_a_question_waits_three_days_and_can_still_be_answered() {
     let mut rig = Rig::new();
