@@ -148,7 +148,7 @@ impl World {
 
     /// Runs for so long in bad weather, then until everything has settled.
     pub(crate) fn live(&mut self, millis: u64) -> Result<(), Broken> {
-        let siege = if self.seed % 2 == 0 { SIEGE_MS } else { 0 };
+        let siege = if self.seed.is_multiple_of(2) { SIEGE_MS } else { 0 };
         let end = self.clock.at + millis.saturating_sub(siege);
         self.run_until(end);
         if siege > 0 {

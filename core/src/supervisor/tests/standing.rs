@@ -178,8 +178,11 @@ fn running() -> Rig {
     rig
 }
 
+/// What befalls a session.
+type Deed = fn(&mut Rig);
+
 /// Whoever would start a child, one after the other.
-const STARTERS: [(&str, fn() -> Rig, fn(&mut Rig)); 9] = [
+const STARTERS: [(&str, fn() -> Rig, Deed); 9] = [
     ("a new session", at_rest, |rig| rig.create("another")),
     ("a message", at_rest, |rig| rig.send("more")),
     ("a message to a cut-off reply", cut_off, |rig| rig.send("more")),
@@ -292,7 +295,7 @@ fn card(name: &str, reply: CardReply) -> (PendingAction, Rig, CardReply) {
 // proves: INV-22, SC-07
 #[test]
 fn nothing_automatic_takes_a_question_from_the_person() {
-    let befalls: [(&str, fn(&mut Rig)); 8] = [
+    let befalls: [(&str, Deed); 8] = [
         ("half a day", |rig| rig.pass(12 * HOUR)),
         ("the child dies", Rig::die),
         ("its output ends", |rig| {
