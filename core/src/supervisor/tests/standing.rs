@@ -181,8 +181,11 @@ fn running() -> Rig {
 /// What befalls a session.
 type Deed = fn(&mut Rig);
 
+/// Its name, the session before it, and what starts a child.
+type Starter = (&'static str, fn() -> Rig, Deed);
+
 /// Whoever would start a child, one after the other.
-const STARTERS: [(&str, fn() -> Rig, Deed); 9] = [
+const STARTERS: [Starter; 9] = [
     ("a new session", at_rest, |rig| rig.create("another")),
     ("a message", at_rest, |rig| rig.send("more")),
     ("a message to a cut-off reply", cut_off, |rig| rig.send("more")),
