@@ -2,7 +2,7 @@
 //! torn, garbled or gone. The real CLI reads them; the original file is never written to.
 
 use crate::bench::{Bench, body};
-use crate::support::mock_api::{Gate, Reply};
+use crate::support::mock_api::{Gate, Reply, Request};
 use crate::support::namespace::in_namespace;
 use crate::support::real_cli::wait_until;
 use omniscio_core::attention::Pill;
@@ -10,6 +10,7 @@ use omniscio_core::block::BlockKind;
 use omniscio_core::id::SessionId;
 use omniscio_core::prompt;
 use omniscio_core::session::{PendingAction, Status};
+use omniscio_core::settings::SettingChange;
 use omniscio_core::supervisor::Command;
 use serde_json::json;
 use std::fs;
@@ -28,7 +29,8 @@ struct Torn {
 }
 
 impl Torn {
-    fn make() -> Torn {
+    /// `then` answers what the recovery asks of the API.
+    fn make(then: impl FnMut(&Request, usize) -> Reply + Send + 'static) -> Torn {
         let bench = Bench::new();
         let allow = json!({"permissions": {"allow": ["Bash"]}});
         fs::write(bench.home.config().join("settings.json"), allow.to_string()).expect("written");
@@ -40,11 +42,12 @@ impl Torn {
         wait_until(LIMIT, "the tool", || mark.exists());
         bench.wait_on_disk("tool_use");
         let id = bench.row(session).cli_session_id.expect("an id").to_string();
-        bench.kill_cli(session);
-        wait_until(LIMIT, "the stamp", || bench.row(session).child.is_none());
+        die_and_wait(&bench, session);
         let transcript = bench.home.transcript(&id).expect("a transcript");
         let bytes = fs::read(&transcript).expect("read");
         assert!(!String::from_utf8_lossy(&bytes).contains("tool_result"), "killed in between");
+        bench.api.script(then);
+        recovery(&bench, true);
         Torn { bench, session, transcript, bytes }
     }
 
@@ -60,13 +63,12 @@ fn t13_killed_between_call_and_result_the_history_sent_is_whole() {
     in_namespace(
         "broken_transcripts::t13_killed_between_call_and_result_the_history_sent_is_whole",
         || {
-            let torn = Torn::make();
-            let (bench, session) = (&torn.bench, torn.session);
             // as the API does: a call without its result, or the other way round, is refused
-            bench.api.script(|request, _| match request.pairing_fault() {
+            let torn = Torn::make(|request, _| match request.pairing_fault() {
                 Some(fault) => Reply::new().error(400, "invalid_request_error", &fault),
                 None => Reply::new().text("went on from there"),
             });
+            let (bench, session) = (&torn.bench, torn.session);
             bench.wait_answer(session, "went on from there");
             assert_eq!(bench.replays(session), 1);
             let last = bench.api.main_requests().pop().expect("a request");
@@ -85,9 +87,8 @@ fn t13_a_history_the_api_refuses_is_said_with_retry_and_not_tried_in_a_loop() {
         || {
             const FAULT: &str = "messages.1: `tool_use` ids were found without `tool_result` blocks \
                                  immediately after: toolu_mock_1_0.";
-            let torn = Torn::make();
+            let torn = Torn::make(|_, _| Reply::new().error(400, "invalid_request_error", FAULT));
             let (bench, session) = (&torn.bench, torn.session);
-            bench.api.script(|_, _| Reply::new().error(400, "invalid_request_error", FAULT));
             let row = bench.wait_state(session, "the refusal", REFUSED);
             let words = row.words.clone().unwrap_or_default();
             assert!(words.contains("400"), "the API's words: {words}");
@@ -109,6 +110,21 @@ fn t13_a_history_the_api_refuses_is_said_with_retry_and_not_tried_in_a_loop() {
     );
 }
 
+/// The CLI is killed, and nobody brings it back until recovery is on again.
+fn die_and_wait(bench: &Bench, session: SessionId) {
+    recovery(bench, false);
+    bench.kill_cli(session);
+    wait_until(LIMIT, "the stamp", || {
+        let row = bench.row(session);
+        row.in_shape() && row.child.is_none()
+    });
+}
+
+fn recovery(bench: &Bench, on: bool) {
+    let change = SettingChange::AbortedResponseRecoveryEnabled(on);
+    bench.command(Command::SetSetting { change }).expect("the setting");
+}
+
 /// Breaks the transcript of a conversation with one good turn while the second is cut off.
 fn break_the_second_turn(break_it: impl Fn(&str) -> String) -> (Bench, SessionId, String) {
     let bench = Bench::new();
@@ -122,12 +138,11 @@ fn break_the_second_turn(break_it: impl Fn(&str) -> String) -> (Bench, SessionId
     gate.wait_reached(LIMIT);
     bench.wait_on_disk("the second message");
     bench.api.script(|_, _| Reply::new().text("the second answer"));
-    bench.kill_cli(session);
-    // the CLI is dead and the scan waits for its debounce
-    wait_until(LIMIT, "the stamp", || bench.row(session).child.is_none());
+    die_and_wait(&bench, session);
     let file = bench.home.transcript(&old).expect("a transcript");
     let text = fs::read_to_string(&file).expect("read");
     fs::write(&file, break_it(&text)).expect("broken");
+    recovery(&bench, true);
     bench.wait_answer(session, "the second answer");
     (bench, session, old)
 }

@@ -160,7 +160,11 @@ pub fn context_percent(view: &RowView) -> Option<u64> {
 /// What a row says: title, label, reason, project, age, then unread, queued and the key.
 fn spoken(view: &RowView, seen: &Attention, now: Wall) -> String {
     let mut state = vec![seen.label.to_owned()];
-    state.extend(seen.reason.words());
+    // a countdown is read out in full
+    state.extend(seen.reason.words().map(|words| match words.strip_suffix(" min") {
+        Some(count) => format!("{count} minutes"),
+        None => words,
+    }));
     let mut parts = vec![view.row.title.clone(), state.join(", ")];
     parts.push(format!("Project {}", project(&view.row.folder)));
     parts.extend(seen.since.map(|since| spoken_age(since, now)));
@@ -195,13 +199,14 @@ mod tests {
         let mut row =
             SessionRow::new(Uuid(1), "/src/billing-api".into(), title, "a".into(), Wall(0));
         (row.status, row.pending) = (Status::Error, Some(PendingAction::RecoveryFailed));
+        row.ladder.due = Some(Wall(10_800_000 + 330_000));
         row.unread = true;
         let mut view = RowView { row, live: LiveView::default() };
         let now = Now { wall: Wall(10_800_000), ..Now::default() };
         let seen = attention(&view, &Policy::default(), &Limits::default(), now);
         assert_eq!(
             spoken(&view, &seen, now.wall),
-            "Fix token refresh race. Recovery failed, auto-retry stopped. Project billing-api. \
+            "Fix token refresh race. Recovery failed, next try in 6 minutes. Project billing-api. \
              3 hours. Unread. C retries."
         );
         assert_eq!(tag(&view), None);
