@@ -256,7 +256,7 @@ fn a_given_up_row_says_what_holds_its_next_try() {
     let mut cut_off = view(Status::Error, Some(PendingAction::ResponseAborted));
     cut_off.live.folder_missing = true;
     let found = look_at(&cut_off, 300_000, true);
-    assert_eq!(found.reason.words().as_deref(), Some("reply was cut off; waits for its folder"));
+    assert_eq!(found.reason.words().as_deref(), Some("waits for its folder"));
     assert_eq!(found.row_tooltip.as_deref(), Some("Reply was cut off; waits for its folder"));
     cut_off.live.folder_missing = false;
     cut_off.live.held = Some(holder);

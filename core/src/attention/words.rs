@@ -70,8 +70,8 @@ pub(super) fn reason(state: RowState, view: &RowView, now: Wall) -> Reason {
         RowState::RateLimited | RowState::Holding => fixed("no auto-resume yet"),
         RowState::CutOffRetrying => match hindrance(view) {
             Some(Hindrance::Held(_)) => fixed("open in another program"),
-            Some(Hindrance::Folder) => fixed("reply was cut off; waits for its folder"),
-            Some(Hindrance::Check) => fixed("reply was cut off; waits for a check"),
+            Some(Hindrance::Folder) => fixed("waits for its folder"),
+            Some(Hindrance::Check) => fixed("waits for a check"),
             None => fixed("reply was cut off; retrying"),
         },
         RowState::CutOffRecoveryOff => fixed("reply was cut off; auto-recovery is off"),
