@@ -26,7 +26,7 @@ async fn while_the_ladder_goes_on_the_row_says_when_it_tries_next() {
     ground.account("default", &TRIES);
     let window = ground.open().await;
     window.start_session(&ground.project(), TASK).await;
-    let next = |row: &Row| row.said.contains("Recovery failed, next try in 6 min. ");
+    let next = |row: &Row| row.said.contains("Recovery failed, next try in 6 minutes. ");
     let row = window.row("when it tries next", next).await;
     assert_eq!((row.section.as_str(), row.label.as_str()), ("Interrupted", FAILED));
     let strip = window.content(STRIP).await;
