@@ -94,6 +94,18 @@ impl State {
         cx.touched.insert(id);
     }
 
+    /// The question of the scan or of a rung about one row: holds nobody else up.
+    pub(super) fn probe(&mut self, cx: &mut Cx, id: SessionId, what: AskFor) {
+        let Some(question) = self.transcript_question(id) else {
+            return;
+        };
+        let wait = self.limits.ask_ms;
+        let ask = self.ask(cx, what, question, wait);
+        if let Some(session) = self.session(id) {
+            session.live.probing = Some(ask);
+        }
+    }
+
     pub(super) fn transcript_question(&self, id: SessionId) -> Option<Question> {
         let row = &self.sessions.get(&id)?.row;
         let mut uuids = row.replay.sent_as.clone();

@@ -131,16 +131,7 @@ impl State {
         };
         let status = session.row.status;
         match decide(&session.row, facts, &self.policy, &self.limits, cx.now) {
-            Verdict::Act(LadderAct::Probe) => {
-                let Some(question) = self.transcript_question(id) else {
-                    return;
-                };
-                let wait = self.limits.ask_ms;
-                let ask = self.ask(cx, AskFor::Rung { session: id }, question, wait);
-                if let Some(session) = self.session(id) {
-                    session.live.probing = Some(ask);
-                }
-            }
+            Verdict::Act(LadderAct::Probe) => self.probe(cx, id, AskFor::Rung { session: id }),
             Verdict::Act(LadderAct::Rearm) => {
                 if let Some(looked) = looked {
                     self.take_rung(cx, id, looked);

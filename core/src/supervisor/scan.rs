@@ -136,16 +136,7 @@ impl State {
             return;
         };
         match decide(&session.row, facts, false, &self.policy, &self.limits, cx.now) {
-            Verdict::Act(ScanAct::Probe) => {
-                let Some(question) = self.transcript_question(id) else {
-                    return;
-                };
-                let wait = self.limits.ask_ms;
-                let ask = self.ask(cx, AskFor::ScanRow { session: id }, question, wait);
-                if let Some(session) = self.session(id) {
-                    session.live.probing = Some(ask);
-                }
-            }
+            Verdict::Act(ScanAct::Probe) => self.probe(cx, id, AskFor::ScanRow { session: id }),
             Verdict::Act(ScanAct::ClearDelivered) => self.clear_delivered(cx, id),
             // these need the transcript's answer and come with it
             Verdict::Act(ScanAct::Replay(_) | ScanAct::Force | ScanAct::Promote(_)) => {}
