@@ -81,6 +81,9 @@ pub fn next_flip(view: &RowView, policy: &Policy, limits: &Limits, now: Now) -> 
     if row.pending == Some(PendingAction::RecoveryFailed) {
         return words::countdown_flip(row.ladder.due?, now.wall);
     }
+    if row_state(row, policy, limits, now) == RowState::CannotLaunch {
+        return words::seconds_flip(view.live.relaunch.as_ref()?.next?, now.wall);
+    }
     let clock = hide_clock(row, policy)?;
     let begins = Wall(clock.0.saturating_sub_unsigned(limits.hide_future_tolerance_ms));
     let ends = clock.plus(limits.hide_max_ms);
@@ -164,6 +167,8 @@ fn row_state(row: &SessionRow, policy: &Policy, limits: &Limits, now: Now) -> Ro
         Some(PendingAction::AppRestartSuspended) => RowState::Suspended,
         Some(PendingAction::RateLimited) => RowState::RateLimited,
         None => match row.status {
+            // rule: A-14
+            Status::Starting if row.cannot_launch => RowState::CannotLaunch,
             Status::Starting => match hide_clock(row, policy) {
                 Some(clock) if !hide_expired(clock, limits, now) => RowState::Running,
                 Some(_) | None => RowState::ComingBack,
@@ -205,6 +210,9 @@ fn look(state: RowState) -> (Section, Tone, Shape, &'static str) {
         RowState::LaunchError | RowState::ApiError => {
             (Section::Interrupted, Tone::Red, Shape::Triangle, "Error")
         }
+        RowState::CannotLaunch => {
+            (Section::Interrupted, Tone::Red, Shape::Triangle, "Can't launch yet")
+        }
         RowState::Suspended => (Section::Interrupted, Tone::Grey, Shape::HalfDisc, "Suspended"),
         RowState::Paused => (Section::Other, Tone::Grey, Shape::TwoBars, "Paused by you"),
         RowState::Ended => (Section::Other, Tone::Grey, Shape::Ring, "Ended"),
@@ -225,6 +233,7 @@ fn pill_of(state: RowState) -> Option<(Pill, &'static str)> {
             Some((Pill::Retry, words::RETRY_RECOVERY_OFF))
         }
         RowState::LaunchError => Some((Pill::Retry, words::RETRY_LAUNCH)),
+        RowState::CannotLaunch => Some((Pill::Retry, words::RETRY_CANNOT_LAUNCH)),
         RowState::ApiError => Some((Pill::Retry, words::RETRY_REQUEST)),
         RowState::SignIn
         | RowState::Stopped
@@ -278,6 +287,7 @@ fn since(state: RowState, reason: &Reason, view: &RowView) -> Option<Wall> {
         | RowState::RecoveryStopped
         | RowState::RecoveryFailedOff
         | RowState::LaunchError
+        | RowState::CannotLaunch
         | RowState::ApiError
         | RowState::Suspended
         | RowState::Paused
@@ -288,7 +298,7 @@ fn since(state: RowState, reason: &Reason, view: &RowView) -> Option<Wall> {
 /// Whether a turn is open for the person. A card may stand within an open turn or after it.
 fn turn_open(state: RowState, row: &SessionRow) -> bool {
     match state {
-        RowState::Running | RowState::ComingBack => true,
+        RowState::Running | RowState::ComingBack | RowState::CannotLaunch => true,
         RowState::Question | RowState::PlanReady | RowState::Permission => {
             row.status == Status::Running
         }

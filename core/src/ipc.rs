@@ -67,6 +67,10 @@ pub struct LiveView {
     pub held: Option<Holder>,
     /// A restart is under way: Retry is inert until the next state.
     pub restart_under_way: bool,
+    /// A launch that failed transiently and is tried again (RS-20).
+    pub relaunch: Option<RelaunchView>,
+    /// How many launches go before this one, itself included; `None` when it waits for none.
+    pub place: Option<u32>,
     /// Tokens in the model's context, as last read.
     pub context_tokens: Option<u64>,
     /// The model's window, if known.
@@ -75,6 +79,17 @@ pub struct LiveView {
     pub model: Option<String>,
     /// Background tasks that live.
     pub background: u32,
+}
+
+/// A session that fights for its launch (RS-20).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RelaunchView {
+    /// Launches that failed so far.
+    pub attempts: u32,
+    /// When the next one is due; `None` while one is under way or waits for its turn.
+    pub next: Option<Wall>,
+    /// What the system said last.
+    pub words: String,
 }
 
 /// One row as the window gets it.

@@ -64,6 +64,40 @@ pub struct Limits {
     pub handshake_busy_ms: Millis,
     /// Starts that hang before a launch counts as failed.
     pub handshake_tries: u8,
+    /// The gap after the first launch that failed transiently; each next gap is twice as long (RS-03).
+    pub relaunch_first_ms: Millis,
+    /// The longest gap between two launches: `RELENTLESS_RETRY_MAX_DELAY_MS` (RS-04).
+    pub relaunch_max_ms: Millis,
+    /// Up to so many thousandths are taken off a gap, so that sessions do not march in step (OD-46).
+    pub relaunch_jitter_permille: u16,
+    /// Launches whose spawn call is under way: `MAX_CONCURRENT_SPAWN_RETRIES` (RS-09).
+    pub spawn_slots: usize,
+    /// Every launch that fails so many times more is told in the transcript (RS-17).
+    pub relaunch_note_every: u32,
+    /// Retries of a launch while relentless relaunch is off: `MAX_SPAWN_RETRIES` (RS-13).
+    pub bounded_retries: u32,
+    /// The gap between them (OD-47).
+    pub bounded_retry_ms: Millis,
+    /// After so long without a launch a person is told.
+    pub cannot_launch_ms: Millis,
+    /// Two spawns start at least this far apart (OD-61).
+    pub spawn_gap_ms: Millis,
+    /// Children that start at once: spawned and not yet answering (mass start).
+    pub starting_max: usize,
+    /// A look at folder and conversation that is older than this is taken again before a spawn.
+    pub look_fresh_ms: Millis,
+    /// File descriptors that must be free for a launch.
+    pub headroom_descriptors: u64,
+    /// Processes that must be free for a launch.
+    pub headroom_processes: u64,
+    /// Memory that must be available for a launch, in mebibytes.
+    pub headroom_memory_mib: u64,
+    /// A machine that is short of something is looked at again after this.
+    pub headroom_again_ms: Millis,
+    /// After so long of being short the next launch is tried all the same: the system decides.
+    pub headroom_patience_ms: Millis,
+    /// Children are looked at this often; one that is gone twice in a row is gone (LV-01).
+    pub liveness_ms: Millis,
     /// SIGTERM is given this long before SIGKILL.
     pub term_grace_ms: Millis,
     /// After an operator's interrupt a result must come within this, else the stop recipe.
@@ -135,6 +169,23 @@ impl Default for Limits {
             handshake_ms: 15_000,
             handshake_busy_ms: 60_000,
             handshake_tries: 2,
+            relaunch_first_ms: 250,
+            relaunch_max_ms: 30_000,
+            relaunch_jitter_permille: 200,
+            spawn_slots: 4,
+            relaunch_note_every: 10,
+            bounded_retries: 3,
+            bounded_retry_ms: 250,
+            cannot_launch_ms: 600_000,
+            spawn_gap_ms: 250,
+            starting_max: 8,
+            look_fresh_ms: 5_000,
+            headroom_descriptors: 32,
+            headroom_processes: 64,
+            headroom_memory_mib: 300,
+            headroom_again_ms: 2_000,
+            headroom_patience_ms: 30_000,
+            liveness_ms: 60_000,
             term_grace_ms: 5_000,
             interrupt_grace_ms: 5_000,
             stop_report_ms: 20_000,
@@ -206,6 +257,16 @@ impl Limits {
             (self.hide_max_ms > self.scan_interval_ms, "hide cap > scan interval"),
             (self.daily_attempt_cap >= 1, "at least one attempt a day"),
             (self.handshake_tries >= 1, "at least one start"),
+            (
+                self.relaunch_first_ms <= self.relaunch_max_ms,
+                "first gap <= longest gap to relaunch",
+            ),
+            (self.relaunch_jitter_permille <= 1_000, "the jitter is no more than the gap"),
+            (self.relaunch_max_ms < self.cannot_launch_ms, "longest gap to relaunch < the telling"),
+            (self.spawn_slots >= 1 && self.starting_max >= self.spawn_slots, "slots to start in"),
+            (self.relaunch_note_every >= 1, "a note now and then"),
+            (self.ask_ms <= self.look_fresh_ms, "a look is fresh when its answer comes"),
+            (self.drain_ms * 2 < self.liveness_ms, "an exit is told before a child counts as gone"),
             (self.calls_max >= 1, "at least one remembered call"),
         ];
         relations.iter().find(|(holds, _)| !holds).map(|(_, name)| *name)

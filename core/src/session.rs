@@ -210,6 +210,8 @@ pub struct SessionRow {
     pub stop_reason: Option<StopReason>,
     /// Background retries of a given-up session (RA).
     pub ladder: Ladder,
+    /// No launch has succeeded for so long that a person is told; it goes on being tried.
+    pub cannot_launch: bool,
     /// Why the last turn died.
     pub abort_cause: Option<AbortCause>,
 
@@ -299,6 +301,7 @@ impl SessionRow {
             last_restart_at: None,
             stop_reason: None,
             ladder: Ladder::default(),
+            cannot_launch: false,
             abort_cause: None,
             parent: None,
             launch_request: None,

@@ -154,6 +154,12 @@ impl Policy {
         self.settings.aborted_response_recovery_enabled && !self.switches.aborted_response_recovery
     }
 
+    /// Whether a launch that fails transiently is tried until it succeeds.
+    pub fn relentless_relaunch(&self) -> bool {
+        // rule: RS-14, RS-19, OP-06
+        self.settings.relentless_session_relaunch && !self.switches.relentless_relaunch
+    }
+
     /// Whether a turn that ended without visible text is routed to recovery.
     pub fn thinking_only_recovery(&self) -> bool {
         // rule: TE-07

@@ -26,8 +26,12 @@ pub enum Actor {
     CrashRecovery,
     /// The launch of a child.
     Launch,
+    /// The relaunch engine: launches that failed transiently.
+    Relaunch,
     /// The stall watchdog.
     StallWatchdog,
+    /// The liveness watchdog: children that are gone.
+    LivenessWatchdog,
     /// The app itself (settings, migration, boot).
     App,
 }
@@ -45,7 +49,9 @@ impl Actor {
             Actor::ReArm => "re-arm",
             Actor::CrashRecovery => "crash-resume",
             Actor::Launch => "launch",
+            Actor::Relaunch => "relaunch",
             Actor::StallWatchdog => "stall-watchdog",
+            Actor::LivenessWatchdog => "liveness-watchdog",
             Actor::App => "app",
         }
     }

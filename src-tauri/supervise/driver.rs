@@ -141,6 +141,7 @@ impl Driver {
         self.board.set_settings(loaded.settings.clone());
         let boot = Boot {
             seed: self.fixed.seed.wrapping_add(self.effects.generation),
+            os: omniscio_core::launch::classify::Os::current(),
             first,
             rows: loaded.rows,
             queues: loaded.queues,

@@ -314,6 +314,10 @@ impl Effects {
                 let look = Look::TakeOver { cli_session, copied_from, holder };
                 self.asks.look(self.generation, ask, look)
             }
+            Question::Headroom => self.asks.look(self.generation, ask, Look::Headroom),
+            Question::Alive { children } => {
+                self.asks.look(self.generation, ask, Look::Alive { children })
+            }
             Question::Stamped => Some(or_failed(self.stamped())),
             Question::Handover { session } => Some(or_failed(self.handover(session))),
         };

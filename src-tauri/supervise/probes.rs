@@ -6,12 +6,14 @@
 
 mod cli;
 mod folder;
+mod headroom;
 mod holders;
 mod transcript;
 mod trust;
 
 pub use cli::{claude_version, find_claude};
 pub use folder::{FolderState, folder_answers, folder_ok};
+pub use headroom::{headroom, is_gone};
 pub use holders::Holders;
 pub use transcript::{TailKind, TranscriptFacts, transcript};
 pub use trust::{TrustItem, folder_commands};

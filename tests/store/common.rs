@@ -190,6 +190,7 @@ impl Chance {
             last_restart_at: self.maybe(Self::wall),
             stop_reason: self.maybe(|c| c.pick(StopReason::ALL)),
             ladder: Ladder { rungs: self.below(256) as u8, due: self.maybe(Self::wall) },
+            cannot_launch: true,
             abort_cause: self.maybe(|c| c.pick(AbortCause::ALL)),
             parent: self.maybe(Self::uuid),
             launch_request: self.maybe(Self::text),

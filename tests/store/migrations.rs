@@ -200,6 +200,7 @@ fn the_first_scan_after_the_upgrade_looks_at_every_row_that_was_stamped() {
     let loaded = store.load().unwrap();
     let boot = Boot {
         seed: 1,
+        os: omniscio_core::launch::classify::Os::Linux,
         first: true,
         rows: loaded.rows.clone(),
         queues: loaded.queues,

@@ -166,6 +166,8 @@ pub enum RowState {
     RecoveryFailedOff,
     /// It could not be launched.
     LaunchError,
+    /// No launch has succeeded for long; it goes on being tried.
+    CannotLaunch,
     /// The API refused.
     ApiError,
     /// Suspended by a restart of the app.
@@ -198,6 +200,7 @@ impl RowState {
                 "recovery_failed"
             }
             RowState::LaunchError => "error",
+            RowState::CannotLaunch => "cannot_launch",
             RowState::ApiError => "api_error",
             RowState::Suspended => "app_restart_suspended",
             RowState::Paused => "paused",

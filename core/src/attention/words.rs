@@ -23,6 +23,9 @@ pub(super) const RETRY_STOPPED: &str =
 pub(super) const RETRY_RECOVERY_OFF: &str = "Auto-recovery is off — Retry tries again now.";
 /// OD-63.
 pub(super) const RETRY_LAUNCH: &str = "Launch failed — Retry tries again now.";
+///
+pub(super) const RETRY_CANNOT_LAUNCH: &str =
+    "It keeps being relaunched in the background — Retry tries again immediately.";
 ///
 pub(super) const RETRY_REQUEST: &str = "Request failed — Retry sends it again now.";
 /// What Continue does.
@@ -81,9 +84,11 @@ pub(super) fn reason(state: RowState, view: &RowView, now: Wall) -> Reason {
         RowState::LaunchError => {
             said(row.words.clone().or(Some("it could not be launched".into())))
         }
+        RowState::CannotLaunch => said(Some(launch_words(view))),
         RowState::ApiError => said(row.words.clone().or(Some("the request was refused".into()))),
         RowState::Suspended => fixed("by an app restart"),
-        RowState::ComingBack | RowState::Paused | RowState::Ended | RowState::Gone => Reason::None,
+        RowState::ComingBack => said(coming_back(view)),
+        RowState::Paused | RowState::Ended | RowState::Gone => Reason::None,
     }
 }
 
@@ -92,7 +97,11 @@ pub(super) fn row_tooltip(state: RowState, view: &RowView, now: Wall) -> Option<
     let row = &view.row;
     let fixed = match state {
         RowState::Running => "Working",
-        RowState::ComingBack => "Launching",
+        RowState::ComingBack => {
+            return Some(
+                coming_back(view).map_or("Launching".into(), |why| format!("Launching; {why}")),
+            );
+        }
         RowState::YourTurn if row.delivered => "Finished; your turn",
         RowState::YourTurn => return Some(row.words.clone().unwrap_or("Your turn".into())),
         RowState::Question | RowState::PlanReady | RowState::Permission => {
@@ -117,6 +126,12 @@ pub(super) fn row_tooltip(state: RowState, view: &RowView, now: Wall) -> Option<
         RowState::RecoveryFailedOff => "Could not finish a reply; auto-recovery is off",
         RowState::LaunchError => {
             return Some(row.words.clone().unwrap_or("It could not be launched".into()));
+        }
+        RowState::CannotLaunch => {
+            return Some(match relaunch_words(view, now) {
+                Some(tries) => format!("{}; {tries}", bare(&launch_words(view))),
+                None => launch_words(view),
+            });
         }
         RowState::ApiError => {
             return Some(row.words.clone().unwrap_or("The request was refused".into()));
@@ -172,6 +187,7 @@ pub(super) fn strip(state: RowState, view: &RowView, now: Wall) -> String {
         | RowState::CutOffRecoveryOff
         | RowState::RecoveryFailedOff
         | RowState::LaunchError
+        | RowState::CannotLaunch
         | RowState::ApiError
         | RowState::Gone => {
             row_tooltip(state, view, now).map(|text| sentence_of(&text)).unwrap_or_default()
@@ -179,6 +195,47 @@ pub(super) fn strip(state: RowState, view: &RowView, now: Wall) -> String {
     }
 }
 
+/// Why no launch succeeds, in the system's words.
+fn launch_words(view: &RowView) -> String {
+    let said = view.live.relaunch.as_ref().map(|relaunch| relaunch.words.clone());
+    said.or(view.row.words.clone()).unwrap_or("it could not be launched".into())
+}
+
+/// The attempt and when the next one is due.
+fn relaunch_words(view: &RowView, now: Wall) -> Option<String> {
+    // rule: A-14
+    let relaunch = view.live.relaunch.as_ref()?;
+    let attempt = format!("attempt {}", relaunch.attempts);
+    Some(match relaunch.next.map(|next| next.since(now)) {
+        Some(left) if left > 0 => {
+            format!("{attempt}, next in {} s", (left + SECOND_MS - 1) / SECOND_MS)
+        }
+        Some(_) | None => format!("{attempt}, trying again now"),
+    })
+}
+
+/// What a session that is being launched waits for.
+fn coming_back(view: &RowView) -> Option<String> {
+    if let Some(place) = view.live.place {
+        return Some(format!("starting soon, {} in line", ordinal(place)));
+    }
+    let relaunch = view.live.relaunch.as_ref()?;
+    Some(format!("the machine looks busy, attempt {}", relaunch.attempts))
+}
+
+fn ordinal(n: u32) -> String {
+    let ending = match (n % 100, n % 10) {
+        (11..=13, _) => "th",
+        (_, 1) => "st",
+        (_, 2) => "nd",
+        (_, 3) => "rd",
+        _ => "th",
+    };
+    format!("{n}{ending}")
+}
+
+/// One second of a countdown.
+const SECOND_MS: i64 = 1_000;
 /// One minute of a countdown.
 const MINUTE_MS: i64 = 60_000;
 
@@ -205,8 +262,17 @@ fn next_try(view: &RowView, now: Wall) -> String {
 
 /// When the words of [`next_try`] change by time alone.
 pub(super) fn countdown_flip(due: Wall, now: Wall) -> Option<Wall> {
+    flip_by(MINUTE_MS, due, now)
+}
+
+/// When the words of [`relaunch_words`] change by time alone.
+pub(super) fn seconds_flip(due: Wall, now: Wall) -> Option<Wall> {
+    flip_by(SECOND_MS, due, now)
+}
+
+fn flip_by(step: i64, due: Wall, now: Wall) -> Option<Wall> {
     let left = due.since(now);
-    (left > 0).then(|| Wall(due.0 - (left - 1) / MINUTE_MS * MINUTE_MS))
+    (left > 0).then(|| Wall(due.0 - (left - 1) / step * step))
 }
 
 /// What keeps a retry from being made, in the order of the guards.
@@ -301,6 +367,11 @@ fn with_words(text: &str, row: &SessionRow) -> String {
         Some(words) if !words.is_empty() => format!("{text}. {words}"),
         Some(_) | None => text.into(),
     }
+}
+
+/// Without the full stop, so that words can follow.
+fn bare(text: &str) -> &str {
+    text.trim_end().trim_end_matches('.')
 }
 
 fn sentence_of(text: &str) -> String {

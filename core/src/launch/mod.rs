@@ -1,6 +1,7 @@
 //! Starting a child: its command line, its environment, and what a failure to start means.
 
 pub mod child_env;
+pub mod classify;
 pub mod line;
 
 use crate::id::{CliSessionId, SessionId};

@@ -188,6 +188,8 @@ impl State {
                     }
                     Answer::Folder { .. }
                     | Answer::Stamped { .. }
+                    | Answer::Headroom(_)
+                    | Answer::Alive { .. }
                     | Answer::TakenOver { .. }
                     | Answer::Handover { .. }
                     | Answer::Failed { .. } => None,
@@ -199,6 +201,8 @@ impl State {
                     Answer::Folder { present } => Some(present),
                     Answer::Transcript { .. }
                     | Answer::Stamped { .. }
+                    | Answer::Headroom(_)
+                    | Answer::Alive { .. }
                     | Answer::TakenOver { .. }
                     | Answer::Handover { .. }
                     | Answer::Failed { .. } => None,
@@ -267,6 +271,8 @@ impl State {
             }),
             Answer::Folder { .. }
             | Answer::Stamped { .. }
+            | Answer::Headroom(_)
+            | Answer::Alive { .. }
             | Answer::TakenOver { .. }
             | Answer::Handover { .. }
             | Answer::Failed { .. } => None,
@@ -346,6 +352,8 @@ impl State {
             Answer::Folder { .. }
             | Answer::Transcript { .. }
             | Answer::Stamped { .. }
+            | Answer::Headroom(_)
+            | Answer::Alive { .. }
             | Answer::TakenOver { .. }
             | Answer::Failed { .. } => Err(IpcError {
                 code: IpcCode::Internal,

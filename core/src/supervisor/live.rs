@@ -244,6 +244,8 @@ impl Live {
             folder_missing: self.folder_missing,
             held: self.held.clone(),
             restart_under_way: self.restart_under_way(),
+            relaunch: None,
+            place: None,
             context_tokens: self.turn.as_ref().and_then(|turn| turn.context_tokens),
             context_window: self.context_window,
             model: self.model.clone(),

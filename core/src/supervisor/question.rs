@@ -1,7 +1,7 @@
 //! Facts a rule needs from outside in the middle of a decision, and their answers.
 
 use crate::id::{CliSessionId, SessionId, Uuid};
-use crate::session::Holder;
+use crate::session::{ChildMark, Holder};
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
@@ -41,6 +41,13 @@ pub enum Question {
     },
     /// Ids of all stamped rows, by one indexed query (SC-03).
     Stamped,
+    /// What the machine has left for one more child: asked before every launch.
+    Headroom,
+    /// Which of these children are gone (LV-01).
+    Alive {
+        /// The children, with their sessions.
+        children: Vec<(SessionId, ChildMark)>,
+    },
     /// The hand-over of a session, cut from its blocks.
     Handover {
         /// The session.
@@ -76,6 +83,13 @@ pub enum Answer {
         /// The ids, oldest first.
         ids: Vec<SessionId>,
     },
+    /// To [`Question::Headroom`].
+    Headroom(Headroom),
+    /// To [`Question::Alive`].
+    Alive {
+        /// Those whose process is gone: no process has the pid, or one with another start time.
+        gone: Vec<SessionId>,
+    },
     /// To [`Question::Handover`].
     Handover {
         /// Its text.
@@ -88,6 +102,17 @@ pub enum Answer {
         /// Why.
         words: String,
     },
+}
+
+/// What is left on this machine for this app; `None` where nobody can tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Headroom {
+    /// File descriptors this process may still open.
+    pub descriptors: Option<u64>,
+    /// Processes and threads this user may still start.
+    pub processes: Option<u64>,
+    /// Memory that is available, in mebibytes.
+    pub memory_mib: Option<u64>,
 }
 
 /// What a transcript holds.

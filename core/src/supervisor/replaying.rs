@@ -333,6 +333,8 @@ impl State {
             Answer::Folder { .. }
             | Answer::Transcript { .. }
             | Answer::Stamped { .. }
+            | Answer::Headroom(_)
+            | Answer::Alive { .. }
             | Answer::TakenOver { .. }
             | Answer::Failed { .. } => {
                 self.launch_failed(cx, id, "The earlier conversation could not be read.");

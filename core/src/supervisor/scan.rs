@@ -83,7 +83,9 @@ impl State {
         self.scan.open = None;
         let ids = match answer {
             Answer::Stamped { ids } => ids,
-            Answer::Folder { .. }
+            Answer::Headroom(_)
+            | Answer::Alive { .. }
+            | Answer::Folder { .. }
             | Answer::Transcript { .. }
             | Answer::TakenOver { .. }
             | Answer::Handover { .. }

@@ -6,6 +6,7 @@ use crate::block::Block;
 use crate::id::{MessageId, SessionId};
 use crate::ipc::{AccountView, IpcError, Reply, RowView};
 use crate::launch::LaunchPlan;
+use crate::launch::classify::Os;
 use crate::message::{Message, MessageState, Queued, UserLine};
 use crate::session::{ChildMark, SessionRow};
 use crate::settings::{KillSwitches, Settings};
@@ -159,6 +160,8 @@ pub enum Input {
 pub struct Boot {
     /// Seed of ids and jitter.
     pub seed: u64,
+    /// Whose error numbers failed launches bring.
+    pub os: Os,
     /// Whether this is a start of the app (not a rebuild after a panic): crash recovery runs.
     pub first: bool,
     /// Every row that is not deleted.

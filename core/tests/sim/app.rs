@@ -58,6 +58,7 @@ impl World {
         let queues = self.store.listed().map(|row| (row.id, self.store.queue(row.id))).collect();
         let boot = Boot {
             seed: self.dice.raw(),
+            os: omniscio_core::launch::classify::Os::Linux,
             first,
             rows,
             queues,

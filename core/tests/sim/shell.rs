@@ -405,6 +405,8 @@ impl World {
             Question::TakeOver { holder, .. } => {
                 Answer::TakenOver { gone: self.end_holder(&holder) }
             }
+            Question::Headroom => Answer::Headroom(Headroom::default()),
+            Question::Alive { .. } => Answer::Alive { gone: vec![] },
             Question::Stamped => {
                 let stamped = self
                     .store

@@ -6,8 +6,8 @@ use super::pool::Pool;
 use crate::supervise::children::SweepTimings;
 use crate::supervise::driver::inbox::{Inbox, Message};
 use crate::supervise::probes::{self, FolderState, Holders};
-use omniscio_core::id::{CliSessionId, Uuid};
-use omniscio_core::session::Holder;
+use omniscio_core::id::{CliSessionId, SessionId, Uuid};
+use omniscio_core::session::{ChildMark, Holder};
 use omniscio_core::supervisor::{Answer, AskId, TranscriptFacts};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -33,6 +33,10 @@ pub(super) enum Look {
         cli_session: CliSessionId,
         copied_from: Option<CliSessionId>,
         holder: Holder,
+    },
+    Headroom,
+    Alive {
+        children: Vec<(SessionId, ChildMark)>,
     },
 }
 
@@ -94,6 +98,11 @@ fn answer(ground: &Ground, look: Look) -> Answer {
                 holders.end(&holder, term_grace, poll)
             });
             Answer::TakenOver { gone }
+        }
+        Look::Headroom => Answer::Headroom(probes::headroom()),
+        Look::Alive { children } => {
+            let gone = children.into_iter().filter(|(_, child)| probes::is_gone(*child));
+            Answer::Alive { gone: gone.map(|(session, _)| session).collect() }
         }
     }
 }

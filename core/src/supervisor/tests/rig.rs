@@ -105,6 +105,7 @@ impl Rig {
         let queued = self.queued.values().cloned().collect::<Vec<_>>();
         let boot = Boot {
             seed: 7,
+            os: crate::launch::classify::Os::Linux,
             first,
             rows: self.rows.values().cloned().collect(),
             queues: self.rows.keys().map(|id| (*id, queued.clone())).collect(),
@@ -284,6 +285,8 @@ impl Rig {
                         .collect(),
                 },
             },
+            Question::Headroom => Answer::Headroom(Headroom::default()),
+            Question::Alive { .. } => Answer::Alive { gone: vec![] },
             Question::Stamped => {
                 self.scans += 1;
                 let stamped = self

@@ -51,6 +51,7 @@ impl Bare {
         let mut bare = Bare { state: State::new(limits), now };
         let boot = Boot {
             seed: 7,
+            os: crate::launch::classify::Os::Linux,
             first: true,
             rows,
             queues: vec![],

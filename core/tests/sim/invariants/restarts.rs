@@ -41,6 +41,8 @@ impl Oracle {
             | Actor::TurnEnd
             | Actor::Abort
             | Actor::Launch
+            | Actor::Relaunch
+            | Actor::LivenessWatchdog
             | Actor::StallWatchdog => false,
         };
         if !restarts {
@@ -83,6 +85,8 @@ impl Oracle {
             | Actor::TurnEnd
             | Actor::Abort
             | Actor::Launch
+            | Actor::Relaunch
+            | Actor::LivenessWatchdog
             | Actor::StallWatchdog
             | Actor::App => {}
         }
@@ -104,6 +108,8 @@ impl Oracle {
             | Actor::TurnEnd
             | Actor::Abort
             | Actor::Launch
+            | Actor::Relaunch
+            | Actor::LivenessWatchdog
             | Actor::StallWatchdog
             | Actor::App => false,
         };
@@ -143,6 +149,8 @@ impl Oracle {
             | Actor::TurnEnd
             | Actor::Abort
             | Actor::Launch
+            | Actor::Relaunch
+            | Actor::LivenessWatchdog
             | Actor::StallWatchdog
             | Actor::App => before.status != Status::Archived,
         };

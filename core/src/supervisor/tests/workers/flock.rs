@@ -86,6 +86,7 @@ impl Flock {
         };
         let boot = Boot {
             seed: 7 + self.now.wall.0 as u64,
+            os: crate::launch::classify::Os::Linux,
             first: true,
             rows: self.rows.values().cloned().collect(),
             queues: self.rows.keys().map(|id| (*id, queue(*id))).collect(),
@@ -213,6 +214,8 @@ impl Flock {
                     TranscriptFacts { file: there, exists: there, fell_back: false, present };
                 Answer::Transcript { folder_present: true, found, holder: None }
             }
+            Question::Headroom => Answer::Headroom(Headroom::default()),
+            Question::Alive { .. } => Answer::Alive { gone: vec![] },
             Question::Stamped => {
                 let stamped = self
                     .rows
