@@ -2,7 +2,9 @@
 
 pub mod child_env;
 pub mod classify;
+pub mod headroom;
 pub mod line;
+pub mod relaunch;
 
 use crate::id::{CliSessionId, SessionId};
 use crate::session::PermissionMode;

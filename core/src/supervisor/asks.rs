@@ -1,6 +1,7 @@
 //! Questions to the shell and what goes on when they are answered. The row is read again at the
 //! answer: what was decided before the question may no longer hold.
 
+use super::live::Delivery;
 use super::replaying::{Refusal, actor_of};
 use super::{Act, Answer, AskId, Question, TranscriptFacts};
 use super::{Cx, State};
@@ -8,7 +9,7 @@ use crate::id::SessionId;
 use crate::ipc::{IpcCode, IpcError, Reply};
 use crate::prompt;
 use crate::recovery::replay_plan::{MessagePlan, message_plan, resume_id};
-use crate::session::Holder;
+use crate::session::{ChildMark, Holder};
 use crate::time::{Millis, Mono};
 use crate::verdict::Source;
 use alloc::string::String;
@@ -28,6 +29,12 @@ pub(super) enum LaunchFor {
 pub(super) enum AskFor {
     /// Folder and transcript before a launch.
     Launch { session: SessionId, purpose: LaunchFor },
+    /// The same again before a launch that is planned and has waited.
+    Respawn { session: SessionId },
+    /// What the machine has left, before the first launch of the line.
+    Headroom,
+    /// Which children are gone.
+    Alive { children: Vec<(SessionId, ChildMark)> },
     /// The hand-over of a conversation that is gone.
     Handover { session: SessionId, purpose: LaunchFor, calls: Vec<String> },
     /// Folder and transcript of one row of a scan.
@@ -138,7 +145,7 @@ impl State {
             cx.log(None, alloc::format!("an answer to question {} came too late", ask.0));
             return;
         };
-        if let Answer::Failed { words } = &answer {
+        if let Answer::Failed { words, .. } = &answer {
             cx.log(None, alloc::format!("a question could not be answered: {words}"));
         }
         self.answered(cx, ask, asked.what, answer);
@@ -151,11 +158,19 @@ impl State {
         };
         let words = String::from("no answer in time");
         cx.log(None, alloc::format!("question {}: {words}", ask.0));
-        self.answered(cx, ask, asked.what, Answer::Failed { words });
+        self.answered(cx, ask, asked.what, Answer::Failed { words, errno: None });
     }
 
     fn answered(&mut self, cx: &mut Cx, ask: AskId, what: AskFor, answer: Answer) {
+        self.note_look(cx.now.mono, &what, &answer);
         match what {
+            AskFor::Respawn { session } => {
+                if self.still_asking(session, ask) {
+                    self.respawn_answered(cx, session, &answer);
+                }
+            }
+            AskFor::Headroom => self.headroom_answered(cx, ask, &answer),
+            AskFor::Alive { children } => self.alive_answered(cx, &children, &answer),
             AskFor::Launch { session, purpose } => {
                 if self.still_asking(session, ask) {
                     self.launch_answered(cx, session, purpose, &answer);
@@ -217,6 +232,79 @@ impl State {
             AskFor::SwitchModel { session, model, reply } => {
                 self.switch_answered(cx, session, model, reply, answer);
             }
+        }
+    }
+
+    /// Folder and conversation were looked at: a spawn may build on it for a while.
+    fn note_look(&mut self, now: Mono, what: &AskFor, answer: &Answer) {
+        let looked = match what {
+            AskFor::Launch { session, .. }
+            | AskFor::Respawn { session }
+            | AskFor::ScanRow { session }
+            | AskFor::Rung { session } => *session,
+            AskFor::Handover { .. }
+            | AskFor::Scan
+            | AskFor::TurnEnd { .. }
+            | AskFor::Folder { .. }
+            | AskFor::TakeOver { .. }
+            | AskFor::SwitchModel { .. }
+            | AskFor::Headroom
+            | AskFor::Alive { .. } => return,
+        };
+        if Self::facts_of(answer).is_some()
+            && let Some(session) = self.session(looked)
+        {
+            session.live.looked_at = Some(now);
+        }
+    }
+
+    /// A launch that is planned has waited: folder and conversation are looked at again.
+    pub(super) fn look_before_spawn(&mut self, cx: &mut Cx, id: SessionId) {
+        let Some(question) = self.transcript_question(id) else {
+            return;
+        };
+        let wait = self.limits.ask_ms;
+        let ask = self.ask(cx, AskFor::Respawn { session: id }, question, wait);
+        if let Some(session) = self.session(id) {
+            session.live.asking = Some(ask);
+        }
+    }
+
+    fn respawn_answered(&mut self, cx: &mut Cx, id: SessionId, answer: &Answer) {
+        // rule: INV-07, A-12
+        let Some(purpose) = self
+            .sessions
+            .get(&id)
+            .and_then(|session| session.live.delivery.as_ref().map(Delivery::launch_for))
+        else {
+            return;
+        };
+        let Some(Looked { folder_present, holder, .. }) = Self::facts_of(answer) else {
+            self.drop_plan(id);
+            self.look_failed(cx, id, purpose, answer);
+            return;
+        };
+        self.folder_seen(cx, id, folder_present);
+        self.held_seen(cx, id, holder);
+        let refusal = if !folder_present {
+            Refusal::FolderMissing
+        } else if self.held_back(id) {
+            Refusal::Held
+        } else {
+            // the line goes on with it
+            return;
+        };
+        if let Some(session) = self.session(id) {
+            session.live.drop_launch();
+        }
+        self.launch_refused(cx, id, purpose, refusal);
+    }
+
+    /// What was planned is planned anew when the launch goes on.
+    fn drop_plan(&mut self, id: SessionId) {
+        if let Some(session) = self.session(id) {
+            session.live.delivery = None;
+            session.live.leave_line();
         }
     }
 
@@ -297,7 +385,7 @@ impl State {
 
     fn launch_answered(&mut self, cx: &mut Cx, id: SessionId, purpose: LaunchFor, answer: &Answer) {
         let Some(Looked { folder_present, found, holder }) = Self::facts_of(answer) else {
-            self.look_failed(cx, id, purpose);
+            self.look_failed(cx, id, purpose, answer);
             return;
         };
         self.folder_seen(cx, id, folder_present);

@@ -1,5 +1,6 @@
 //! The start: the state is built from the rows, and crash recovery decides once about each (CR-01).
 
+use super::lane::Lane;
 use super::live::{Child, Live, Session};
 use super::surface::Boot;
 use super::{Cx, State};
@@ -8,6 +9,7 @@ use crate::load::Meter;
 use crate::recovery::crash::{self, CrashVerdict};
 use crate::session::{PendingAction, Status};
 use crate::settings::Policy;
+use crate::time::Wall;
 use crate::verdict::Actor;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
@@ -17,6 +19,7 @@ impl State {
         self.rng = Rng::new(boot.seed);
         self.policy = Policy { settings: boot.settings, switches: boot.switches };
         self.accounts = boot.accounts;
+        self.os = boot.os;
         self.asks.clear();
         let mut queues: BTreeMap<SessionId, _> = boot.queues.into_iter().collect();
         let blocks: BTreeMap<SessionId, u64> = boot.block_counts.into_iter().collect();
@@ -43,8 +46,12 @@ impl State {
         self.scan.next_at = cx.now.mono.plus(self.limits.scan_boot_delay_ms);
         self.scan.open = None;
         self.load = Meter::default();
+        self.lane = Lane::default();
         self.pulse_at = cx.now.mono.plus(self.limits.pulse_ms);
-        let ids: Vec<SessionId> = self.sessions.keys().copied().collect();
+        self.liveness_at = cx.now.mono.plus(self.limits.liveness_ms);
+        // they come back in the order in which they were made
+        let mut ids: Vec<SessionId> = self.sessions.keys().copied().collect();
+        ids.sort_by_key(|id| (self.sessions.get(id).map(|session| session.row.created_at), *id));
         for id in ids {
             self.close_gates(cx, id, Actor::CrashRecovery);
             self.recover(cx, id);
@@ -58,6 +65,23 @@ impl State {
         let first = self.scan.next_at;
         if let Some(rung_at) = self.session(id).and_then(|session| session.live.rung_at.as_mut()) {
             *rung_at = (*rung_at).max(first);
+        }
+    }
+
+    /// Crash recovery brings it back in its turn, and not before its debounce is over.
+    fn resume_later(&mut self, cx: &Cx, id: SessionId, not_before: Option<Wall>) {
+        // rule: CR-05, CR-06
+        let wait = not_before.map_or(0, |until| until.since(cx.now.wall).max(0));
+        let free = cx.now.mono.plus(u64::try_from(wait).unwrap_or_default());
+        let due = if wait == 0 {
+            let turn = self.lane.next_resume(cx.now.mono, self.limits.spawn_gap_ms);
+            self.take_place(id);
+            turn
+        } else {
+            free
+        };
+        if let Some(session) = self.session(id) {
+            session.live.resume_due = Some(due);
         }
     }
 
@@ -105,12 +129,9 @@ impl State {
                 self.enter(cx, id, Actor::CrashRecovery, "crash-resume", to, |row| {
                     row.child = None;
                     row.card = None;
+                    row.cannot_launch = false;
                 });
-                let wait = not_before.map_or(0, |until| until.since(cx.now.wall).max(0));
-                let due = cx.now.mono.plus(u64::try_from(wait).unwrap_or_default());
-                if let Some(session) = self.session(id) {
-                    session.live.resume_due = Some(due);
-                }
+                self.resume_later(cx, id, not_before);
             }
             CrashVerdict::Settle => {
                 let to = (Status::NeedsYou, None);

@@ -101,8 +101,16 @@ impl State {
                 row.status_changed_at = now;
             }
             (row.status, row.pending) = to;
+            // rule: A-14
+            row.cannot_launch &= to.0 == Status::Starting;
             also(row);
         });
+        if to.0 != Status::Starting
+            && let Some(session) = self.session(id)
+        {
+            // success or cancel: nothing is relaunched any more
+            session.live.relaunch = None;
+        }
         self.decided(cx, id, actor, reason);
     }
 

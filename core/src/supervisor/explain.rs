@@ -13,7 +13,10 @@ impl State {
         let live = &session.live;
         let heavy = self.load.is_heavy(now.mono, &self.limits);
         let in_millis = |at: crate::time::Mono| at.since(now.mono);
-        let next = if let Some(at) = live.resume_due {
+        let relaunch = live.relaunch.as_ref().and_then(|relaunch| relaunch.due);
+        let next = if let Some((at, _)) = relaunch {
+            Some(("relaunch".into(), in_millis(at)))
+        } else if let Some(at) = live.resume_due {
             Some(("crash-resume".into(), in_millis(at)))
         } else if let Some(at) = live.rung_at {
             Some(("re-arm".into(), in_millis(at)))

@@ -6,7 +6,7 @@ use super::live::{Child, Delivery, Purpose};
 use super::{Act, Control, LaunchId};
 use super::{Cx, State};
 use crate::id::SessionId;
-use crate::launch::{Conversation, LaunchPlan};
+use crate::launch::classify::is_transient_spawn_error;
 use crate::session::{AbortCause, ChildMark, PendingAction, Status};
 use crate::stream::TurnResult;
 use crate::turn_end::outcome::shorten;
@@ -25,57 +25,12 @@ impl State {
         session.live.delivery = Some(delivery);
         session.live.resume_due = None;
         match session.live.child {
-            Child::None => self.spawn(cx, id),
+            Child::None => self.take_place(id),
             Child::Stopping { .. } => {}
             Child::Spawning { .. } | Child::Handshaking { .. } | Child::Up { .. } => {
                 self.stop_child(cx, id);
             }
         }
-    }
-
-    fn spawn(&mut self, cx: &mut Cx, id: SessionId) {
-        let launch = self.mint_launch();
-        let plain_speak = self.policy.settings.plain_speak_enabled;
-        let byte_idle_ms = self.limits.cli_byte_idle_ms;
-        let since = cx.now.mono;
-        let Some(session) = self.session(id) else {
-            return;
-        };
-        let Some(delivery) = &session.live.delivery else {
-            return;
-        };
-        let conversation = delivery.conversation;
-        let row = &session.row;
-        let plan = LaunchPlan {
-            session: id,
-            folder: row.folder.clone(),
-            account: row.account.clone(),
-            conversation,
-            model: row.model.clone(),
-            permission_mode: row.permission_mode,
-            user_settings_only: row.user_settings_only,
-            plain_speak,
-            byte_idle_ms,
-        };
-        session.live.child = Child::Spawning { launch, since };
-        session.live.chatter.clear();
-        session.live.eof_deadline = None;
-        session.live.background = 0;
-        session.live.cost_child = 0;
-        session.live.cost_base = session.row.cost_microdollars;
-        session.live.fresh_resume = match conversation {
-            Conversation::New { .. } => false,
-            Conversation::Resume { .. } | Conversation::Fork { .. } => true,
-        };
-        // rule: A-15
-        self.change(cx, id, Actor::Launch, "launch", |row| {
-            row.cli_session_wanted = Some(conversation.id());
-            if let Conversation::Fork { from, .. } = conversation {
-                row.cli_session_before = Some(from);
-            }
-            row.intent_running = true;
-        });
-        cx.act(Act::Spawn { session: id, launch, plan: Box::new(plan) });
     }
 
     pub(super) fn spawned(
@@ -85,6 +40,7 @@ impl State {
         launch: LaunchId,
         child: ChildMark,
     ) {
+        self.spawn_call_over(id, launch);
         let request = self.mint_request();
         let since = cx.now.mono;
         let current = self.session(id).map(|session| session.live.child.clone());
@@ -122,6 +78,7 @@ impl State {
         errno: Option<i32>,
         words: String,
     ) {
+        self.spawn_call_over(id, launch);
         let Some(session) = self.session(id) else {
             return;
         };
@@ -138,7 +95,19 @@ impl State {
         }
         let number = errno.map(|errno| format!(" (error {errno})")).unwrap_or_default();
         cx.log(Some(id), format!("launch failed{number}"));
-        self.launch_failed(cx, id, &words);
+        let purpose = session.live.delivery.as_ref().map(Delivery::launch_for);
+        // rule: RS-07, RS-08, INV-60
+        match purpose.filter(|_| is_transient_spawn_error(self.os, errno)) {
+            Some(purpose) => self.relaunch_later(cx, id, purpose, &words),
+            None => self.launch_failed(cx, id, &words),
+        }
+    }
+
+    /// The spawn call came back: its slot is free.
+    fn spawn_call_over(&mut self, id: SessionId, launch: LaunchId) {
+        if let Some(session) = self.session(id) {
+            session.live.spawn_call.take_if(|call| *call == launch);
+        }
     }
 
     /// A launch that cannot succeed by itself: red, with the system's words (RS-07).
@@ -147,7 +116,7 @@ impl State {
         let words = shorten(words);
         let mut rung = false;
         if let Some(session) = self.session(id) {
-            session.live.delivery = None;
+            session.live.drop_launch();
             rung = session.row.pending == Some(PendingAction::RecoveryFailed);
         }
         if rung {
@@ -172,6 +141,7 @@ impl State {
             return;
         };
         session.live.child = Child::Up { launch };
+        session.live.relaunch = None;
         let Some(delivery) = session.live.delivery.take() else {
             return;
         };
@@ -239,6 +209,7 @@ impl State {
             self.exit_when_done(cx);
             return;
         };
+        session.live.spawn_call.take_if(|call| *call == launch);
         match session.live.child {
             Child::Stopping { launch: stopping, .. } if stopping == launch => {}
             Child::None
@@ -272,7 +243,7 @@ impl State {
             self.ask_launch(cx, id, LaunchFor::Replay(source));
         } else if session.live.delivery.is_some() && session.live.ending.is_none() {
             // a refused start whose reason is still being looked into starts nothing
-            self.spawn(cx, id);
+            self.take_place(id);
         } else {
             self.look_again(cx, id);
             // a local command that died with its child leaves the rest of the queue free to go on
@@ -361,7 +332,7 @@ impl State {
 
     /// The child is of no use any more. An open turn is announced as aborted; a launch that was under
     /// way has failed; what the child left behind is swept.
-    fn child_lost(&mut self, cx: &mut Cx, id: SessionId, cause: AbortCause, how: &str) {
+    pub(super) fn child_lost(&mut self, cx: &mut Cx, id: SessionId, cause: AbortCause, how: &str) {
         // rule: AB-01
         if self.quitting {
             self.stop_child(cx, id);

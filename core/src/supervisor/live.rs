@@ -1,9 +1,11 @@
 //! What is known of a session only as long as the app lives: its child, its open turn, its timers.
 
+use super::asks::LaunchFor;
+use super::relaunch::Relaunching;
 use super::surface::{AskId, LaunchId};
 use crate::card::Card;
 use crate::id::MessageId;
-use crate::ipc::{Activity, LiveView};
+use crate::ipc::{Activity, LiveView, RelaunchView};
 use crate::launch::Conversation;
 use crate::message::{Queued, UserLine};
 use crate::session::{Holder, PendingAction, SessionRow, Status};
@@ -79,6 +81,17 @@ pub(super) struct Delivery {
     pub hung: u8,
 }
 
+impl Delivery {
+    /// What it is asked for again.
+    pub(super) fn launch_for(&self) -> LaunchFor {
+        match &self.purpose {
+            Purpose::Queue { .. } => LaunchFor::Queue,
+            Purpose::Replay { source, .. } => LaunchFor::Replay(*source),
+            Purpose::Bare => LaunchFor::Replay(Source::RetryButton),
+        }
+    }
+}
+
 /// The operator's Stop or Send now, until the result or the deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct StopAsked {
@@ -101,6 +114,18 @@ pub(super) struct PendingEnd {
 pub(super) struct Live {
     pub child: Child,
     pub delivery: Option<Delivery>,
+    /// Its number in the line of launches, while it waits there.
+    pub ticket: Option<u64>,
+    /// How many stand in that line up to it, where a person is told.
+    pub place: Option<u32>,
+    /// The spawn call that is under way: it holds a slot, whatever becomes of its child.
+    pub spawn_call: Option<LaunchId>,
+    /// Folder and conversation were last looked at then.
+    pub looked_at: Option<Mono>,
+    /// A launch that failed transiently (RS-20).
+    pub relaunch: Option<Relaunching>,
+    /// At the last look its process was gone.
+    pub gone_before: bool,
     /// The question that stands before a launch.
     pub asking: Option<AskId>,
     /// A replay that waits for the old child to be gone: only then is the transcript complete.
@@ -156,6 +181,12 @@ impl Live {
         Live {
             child: Child::None,
             delivery: None,
+            ticket: None,
+            place: None,
+            spawn_call: None,
+            looked_at: None,
+            relaunch: None,
+            gone_before: false,
             asking: None,
             replay_after_stop: None,
             probing: None,
@@ -195,6 +226,7 @@ impl Live {
         self.turn.is_some()
             || self.ending.is_some()
             || self.delivery.is_some()
+            || self.relaunch.is_some()
             || self.resume_due.is_some()
             || self.replay_after_stop.is_some()
     }
@@ -203,17 +235,32 @@ impl Live {
     pub(super) fn restart_under_way(&self) -> bool {
         self.asking.is_some()
             || self.delivery.is_some()
+            || self.relaunch.is_some()
             || self.resume_due.is_some()
             || self.replay_after_stop.is_some()
     }
 
     /// No launch is under way any more, nor asked about: its late answers are ignored.
     pub(super) fn forget_launch(&mut self) {
-        self.delivery = None;
+        // rule: RS-23
+        self.drop_launch();
         self.asking = None;
         self.probing = None;
         self.resume_due = None;
         self.replay_after_stop = None;
+    }
+
+    /// The launch that was planned is not made.
+    pub(super) fn drop_launch(&mut self) {
+        self.delivery = None;
+        self.relaunch = None;
+        self.leave_line();
+    }
+
+    /// It waits in the line no longer.
+    pub(super) fn leave_line(&mut self) {
+        self.ticket = None;
+        self.place = None;
     }
 
     pub(super) fn remember(&mut self, decision: Decision) {
@@ -244,8 +291,12 @@ impl Live {
             folder_missing: self.folder_missing,
             held: self.held.clone(),
             restart_under_way: self.restart_under_way(),
-            relaunch: None,
-            place: None,
+            relaunch: self.relaunch.as_ref().map(|relaunch| RelaunchView {
+                attempts: relaunch.failures,
+                next: relaunch.due.map(|(_, wall)| wall),
+                words: relaunch.words.clone(),
+            }),
+            place: self.place,
             context_tokens: self.turn.as_ref().and_then(|turn| turn.context_tokens),
             context_window: self.context_window,
             model: self.model.clone(),

@@ -14,10 +14,13 @@ mod commands;
 mod explain;
 mod held;
 mod ladder;
+mod lane;
 mod launching;
 mod live;
+mod liveness;
 pub(crate) mod mcp;
 mod question;
+mod relaunch;
 mod replaying;
 mod retry;
 mod scan;
@@ -37,6 +40,7 @@ pub use surface::*;
 
 use crate::id::{Rng, SessionId};
 use crate::ipc::{AccountView, RowView};
+use crate::launch::classify::Os;
 use crate::limits::Limits;
 use crate::load::Meter;
 use crate::message::Queued;
@@ -63,7 +67,10 @@ pub struct State {
     last_request: u64,
     scan: scan::Scan,
     load: Meter,
+    lane: lane::Lane,
+    os: Os,
     pulse_at: Mono,
+    liveness_at: Mono,
     badge: Option<usize>,
     window: (bool, Option<SessionId>),
     cli_found: bool,
@@ -100,7 +107,10 @@ impl State {
             last_request: 0,
             scan: scan::Scan::default(),
             load: Meter::default(),
+            lane: lane::Lane::default(),
+            os: Os::current(),
             pulse_at: Mono(u64::MAX),
+            liveness_at: Mono(u64::MAX),
             badge: None,
             window: (false, None),
             cli_found: true,
@@ -196,6 +206,7 @@ impl State {
             Input::Command { reply, command } => self.command(cx, reply, command),
         }
         self.timers(cx);
+        self.advance_line(cx);
     }
 
     fn window(&mut self, cx: &mut Cx, focused: bool, open: Option<SessionId>) {

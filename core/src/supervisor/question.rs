@@ -101,6 +101,8 @@ pub enum Answer {
     Failed {
         /// Why.
         words: String,
+        /// The system's error number, where the machine was short of something to look with.
+        errno: Option<i32>,
     },
 }
 

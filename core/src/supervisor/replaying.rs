@@ -6,6 +6,7 @@ use super::live::{Child, Delivery, Purpose};
 use super::{Answer, Cx, Question, State, TranscriptFacts};
 use crate::id::SessionId;
 use crate::launch::Conversation;
+use crate::launch::classify::is_transient_spawn_error;
 use crate::message::{LineText, Origin, UserLine};
 use crate::prompt;
 use crate::recovery::replay_plan::{Minted, ReplayPlan, replay_plan, resume_id};
@@ -56,8 +57,22 @@ impl State {
     }
 
     /// Nobody could look at folder and transcript: automatic actors come back later, a person is told.
-    pub(super) fn look_failed(&mut self, cx: &mut Cx, id: SessionId, purpose: LaunchFor) {
+    pub(super) fn look_failed(
+        &mut self,
+        cx: &mut Cx,
+        id: SessionId,
+        purpose: LaunchFor,
+        answer: &Answer,
+    ) {
         const TRIES: u8 = 5;
+        if let Answer::Failed { words, errno } = answer
+            && is_transient_spawn_error(self.os, *errno)
+        {
+            // rule: RS-02
+            // a machine that is too busy to look is too busy to launch
+            self.relaunch_later(cx, id, purpose, words);
+            return;
+        }
         let again = cx.now.mono.plus(self.limits.ask_ms);
         match purpose {
             LaunchFor::Replay(Source::CrashResume) => {

@@ -23,6 +23,13 @@ impl State {
         let Some(session) = self.sessions.get(&id) else {
             return Err(not_found());
         };
+        let seen = attention(&view(session), &self.policy, &self.limits, cx.now);
+        if seen.pill == Some(Pill::Retry) && self.hurry_relaunch(cx, id) {
+            return Ok(Reply::Done);
+        }
+        let Some(session) = self.sessions.get(&id) else {
+            return Err(not_found());
+        };
         if session.live.restart_under_way() && session.live.turn.is_none() {
             // one restart for all clicks; what a rung in flight brings counts from here
             self.change(cx, id, Actor::RetryButton, "budget reset", |row| {
@@ -32,7 +39,6 @@ impl State {
             });
             return Ok(Reply::Done);
         }
-        let seen = attention(&view(session), &self.policy, &self.limits, cx.now);
         if seen.pill != Some(Pill::Retry) {
             return Err(error(
                 IpcCode::NotEligible,

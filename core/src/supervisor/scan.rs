@@ -238,6 +238,9 @@ impl State {
         let open = self.asks.values().any(|asked| match &asked.what {
             AskFor::Scan | AskFor::ScanRow { .. } => true,
             AskFor::Launch { .. }
+            | AskFor::Respawn { .. }
+            | AskFor::Headroom
+            | AskFor::Alive { .. }
             | AskFor::Handover { .. }
             | AskFor::Rung { .. }
             | AskFor::TurnEnd { .. }

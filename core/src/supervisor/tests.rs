@@ -5,6 +5,7 @@ mod cases;
 mod found;
 mod held;
 mod ladder;
+mod launches;
 mod levers;
 mod load;
 mod reviewed;
@@ -25,6 +26,11 @@ use crate::stream::{ControlAsk, StreamEvent};
 use alloc::string::ToString;
 use rig::Rig;
 use serde_json::json;
+
+/// Launches start as they come: their pace has tests of its own.
+fn unpaced(limits: Limits) -> Limits {
+    Limits { spawn_gap_ms: 0, ..limits }
+}
 
 fn state_of(rig: &Rig) -> (Status, Option<PendingAction>) {
     let row = rig.row();

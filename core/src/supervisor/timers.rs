@@ -23,6 +23,8 @@ enum Due {
     TurnEnd,
     Silence,
     Resume,
+    Relaunch,
+    CannotLaunch,
     Rung,
     Blocks,
 }
@@ -41,6 +43,8 @@ impl State {
         }
         offer(self.scan.valve_at, "escape valve");
         offer(Some(self.pulse_at).filter(|at| *at < Mono(u64::MAX)), "pulse");
+        offer(Some(self.liveness_at).filter(|at| *at < Mono(u64::MAX)), "liveness");
+        offer(self.lane.wake_at(), "launches");
         for asked in self.asks.values() {
             offer(Some(asked.deadline), "question");
         }
@@ -70,6 +74,10 @@ impl State {
             .filter(|_| stop.is_none() && live.child.is_up())
             .and_then(|turn| silence::deadline(turn, &self.limits, heavy).ok())
             .map(|(at, _)| (at, Due::Silence));
+        let relaunch = live.relaunch.as_ref();
+        let telling = relaunch
+            .filter(|relaunch| !relaunch.told)
+            .map(|relaunch| (relaunch.since.plus(self.limits.cannot_launch_ms), Due::CannotLaunch));
         [
             child,
             live.eof_deadline.map(|at| (at, Due::EndOfOutput)),
@@ -77,6 +85,8 @@ impl State {
             live.ending.as_ref().map(|ending| (ending.deadline, Due::TurnEnd)),
             silence,
             live.resume_due.map(|at| (at, Due::Resume)),
+            relaunch.and_then(|relaunch| relaunch.due).map(|(at, _)| (at, Due::Relaunch)),
+            telling,
             live.rung_at.map(|at| (at, Due::Rung)),
             live.builder.next_save(&self.limits).map(|at| (at, Due::Blocks)),
         ]
@@ -118,6 +128,9 @@ impl State {
         if self.pulse_at <= now {
             self.pulse(cx);
         }
+        if self.liveness_at <= now {
+            self.liveness_tick(cx);
+        }
     }
 
     fn do_due(&mut self, cx: &mut Cx, id: SessionId, due: Due) {
@@ -146,6 +159,8 @@ impl State {
             Due::TurnEnd => self.turn_end_answered(cx, id, None, None),
             Due::Silence => self.silence(cx, id),
             Due::Resume => self.resume_due(cx, id),
+            Due::Relaunch => self.relaunch_due(cx, id),
+            Due::CannotLaunch => self.cannot_launch(cx, id),
             Due::Rung => self.rung_due(cx, id),
             Due::Blocks => {
                 let (now, limits) = (cx.now, self.limits.clone());
@@ -258,7 +273,11 @@ impl State {
         for asked in self.asks.values_mut() {
             asked.deadline = asked.deadline.plus(millis);
         }
+        self.lane.slept();
         for session in self.sessions.values_mut() {
+            if let Some(relaunch) = session.live.relaunch.as_mut() {
+                relaunch.since = relaunch.since.plus(millis);
+            }
             if let Some(turn) = session.live.turn.as_mut() {
                 turn.last_sign = now;
                 turn.began = now;
@@ -294,6 +313,8 @@ impl Due {
             Due::TurnEnd => "turn end",
             Due::Silence => "silence",
             Due::Resume => "resume",
+            Due::Relaunch => "relaunch",
+            Due::CannotLaunch => "can't launch yet",
             Due::Rung => "re-arm",
             Due::Blocks => "blocks",
         }

@@ -314,7 +314,7 @@ impl State {
     }
 }
 
-/// What the predicate asks. No rule retries a launch by itself yet.
+/// What the predicate asks.
 fn facts_of(session: &Session) -> OrphanFacts {
     let (row, live) = (&session.row, &session.live);
     let queued = live.queue.iter().any(|queued| queued.origin.is_replayable());
@@ -325,7 +325,8 @@ fn facts_of(session: &Session) -> OrphanFacts {
         message_saved: row.replay.message.is_some() || queued,
         real_output: row.ever_answered || !row.replay.calls.is_empty() || shown,
         live_child: live.child != Child::None || live.restart_under_way(),
-        launch_retry_pending: false,
+        // rule: PO-09
+        launch_retry_pending: live.relaunch.is_some(),
         status: row.status,
         pending: row.pending,
     }

@@ -346,7 +346,7 @@ impl World {
         let looked = self.looked_at(&question).filter(|_| !fails);
         let answer = if fails {
             self.report.hit("failed answer");
-            Answer::Failed { words: "it did not work".into() }
+            Answer::Failed { words: "it did not work".into(), errno: None }
         } else {
             self.find_out(question)
         };

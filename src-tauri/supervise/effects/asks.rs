@@ -60,12 +60,13 @@ impl Asks {
             inbox.push(Message::Answer { generation, ask, answer });
         };
         let error = self.looking.run(Box::new(work)).err()?;
-        Some(failed(&format!("no thread to look with: {error}")))
+        let words = format!("no thread to look with: {error}");
+        Some(Answer::Failed { words, errno: error.raw_os_error() })
     }
 }
 
 pub(super) fn failed(words: &str) -> Answer {
-    Answer::Failed { words: words.to_string() }
+    Answer::Failed { words: words.to_string(), errno: None }
 }
 
 fn answer(ground: &Ground, look: Look) -> Answer {

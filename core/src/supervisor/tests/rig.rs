@@ -66,7 +66,7 @@ impl Rig {
     pub(super) fn new() -> Rig {
         let now = Now { wall: Wall(1_000_000_000), mono: Mono(0), day: Day(100) };
         let mut rig = Rig {
-            state: State::new(Limits::default()),
+            state: State::new(unpaced(Limits::default())),
             now,
             rows: BTreeMap::new(),
             texts: BTreeMap::new(),
@@ -105,7 +105,7 @@ impl Rig {
         let queued = self.queued.values().cloned().collect::<Vec<_>>();
         let boot = Boot {
             seed: 7,
-            os: crate::launch::classify::Os::Linux,
+            os: Os::Linux,
             first,
             rows: self.rows.values().cloned().collect(),
             queues: self.rows.keys().map(|id| (*id, queued.clone())).collect(),
@@ -120,7 +120,7 @@ impl Rig {
 
     /// The app is killed and starts again on the same rows.
     pub(super) fn crash(&mut self) {
-        self.state = State::new(Limits::default());
+        self.state = State::new(unpaced(Limits::default()));
         self.now.mono = Mono(0);
         self.sampled = Mono(0);
         self.plan = None;
@@ -263,7 +263,7 @@ impl Rig {
 
     fn answer(&mut self, question: &Question) -> Answer {
         if self.blind {
-            return Answer::Failed { words: "blind".into() };
+            return Answer::Failed { words: "blind".into(), errno: None };
         }
         match question {
             Question::Folder { .. } => Answer::Folder { present: self.folder },

@@ -48,10 +48,10 @@ struct Bare {
 impl Bare {
     fn new(limits: Limits, rows: Vec<SessionRow>) -> Bare {
         let now = Now { wall: Wall(1_000_000_000), mono: Mono(0), day: Day(100) };
-        let mut bare = Bare { state: State::new(limits), now };
+        let mut bare = Bare { state: State::new(unpaced(limits)), now };
         let boot = Boot {
             seed: 7,
-            os: crate::launch::classify::Os::Linux,
+            os: Os::Linux,
             first: true,
             rows,
             queues: vec![],
@@ -152,7 +152,7 @@ fn a_row_that_fails_holds_up_no_other() {
     let step = bare.feed(Input::Answer { ask: scan, answer: Answer::Stamped { ids } });
     let mut launched = spawned(&step);
     for (at, (ask, _)) in asked(&step).into_iter().enumerate() {
-        let failed = Answer::Failed { words: "stat: input/output error".into() };
+        let failed = Answer::Failed { words: "stat: input/output error".into(), errno: None };
         let answer = if at == 0 { failed } else { found(vec![]) };
         launched.extend(spawned(&bare.feed(Input::Answer { ask, answer })));
     }

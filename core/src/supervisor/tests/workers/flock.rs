@@ -1,10 +1,12 @@
 //! A small shell for sessions that spawn sessions: rows, messages and notes as the store would keep
 //! them, one child for each session, questions answered at once. It knows no rule.
 
+use super::super::unpaced;
 use crate::block::BlockKind;
 use crate::id::{MessageId, SessionId, Uuid};
 use crate::ipc::{IpcError, Reply};
 use crate::launch::LaunchPlan;
+use crate::launch::classify::Os;
 use crate::limits::Limits;
 use crate::message::{Message, MessageState, Queued, UserLine};
 use crate::session::{ChildMark, PendingAction, PermissionMode, SessionRow};
@@ -50,7 +52,7 @@ impl Flock {
     pub(super) fn with(limits: Limits, switches: KillSwitches) -> Flock {
         let now = Now { wall: Wall(1_000_000_000), mono: Mono(0), day: Day(100) };
         let mut flock = Flock {
-            state: State::new(limits.clone()),
+            state: State::new(unpaced(limits.clone())),
             now,
             limits,
             switches,
@@ -86,7 +88,7 @@ impl Flock {
         };
         let boot = Boot {
             seed: 7 + self.now.wall.0 as u64,
-            os: crate::launch::classify::Os::Linux,
+            os: Os::Linux,
             first: true,
             rows: self.rows.values().cloned().collect(),
             queues: self.rows.keys().map(|id| (*id, queue(*id))).collect(),
@@ -101,7 +103,7 @@ impl Flock {
 
     /// The app is killed, and starts on these rows.
     pub(super) fn crash(&mut self) {
-        self.state = State::new(self.limits.clone());
+        self.state = State::new(unpaced(self.limits.clone()));
         (self.now.mono, self.now.wall) = (Mono(0), self.now.wall.plus(1));
         self.boot();
     }

@@ -1,0 +1,161 @@
+//! A launch that failed transiently: it waits and is tried again until the session is back. Whether and
+//! after how long is decided in `launch::relaunch`.
+
+use super::asks::LaunchFor;
+use super::replaying::still_failed;
+use super::{Cx, State};
+use crate::id::SessionId;
+use crate::launch::relaunch::{
+    Relaunch, SpawnRetryStatus, emit_spawn_retry_status, maybe_retry_transient_spawn,
+};
+use crate::prompt;
+use crate::session::Status;
+use crate::time::{Mono, Wall};
+use crate::turn_end::outcome::shorten;
+use crate::verdict::Actor;
+use alloc::format;
+use alloc::string::String;
+
+/// `spawnRetryPending`: from the first failed launch to success or cancel (RS-20).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Relaunching {
+    /// Failed launches so far.
+    pub failures: u32,
+    /// When the first one failed.
+    pub since: Mono,
+    /// The next one is due; `None` while it waits in the line or is under way.
+    pub due: Option<(Mono, Wall)>,
+    /// What the system said last.
+    pub words: String,
+    /// What the launch is for.
+    pub purpose: LaunchFor,
+    /// A person was told that no launch succeeds.
+    pub told: bool,
+}
+
+impl State {
+    /// A launch failed transiently. Nothing is charged and nothing turns red.
+    pub(super) fn relaunch_later(
+        &mut self,
+        cx: &mut Cx,
+        id: SessionId,
+        purpose: LaunchFor,
+        words: &str,
+    ) {
+        // rule: RS-01, RS-02, RS-15, RP-10, INV-59
+        let (now, words) = (cx.now, shorten(words));
+        let chance = self.rng.next_u64();
+        let Some(session) = self.sessions.get_mut(&id) else {
+            return;
+        };
+        let live = &mut session.live;
+        live.leave_line();
+        let before = live.relaunch.take();
+        let failures = before.as_ref().map_or(0, |before| before.failures).saturating_add(1);
+        let wait = match maybe_retry_transient_spawn(failures, &self.policy, chance, &self.limits) {
+            Relaunch::After(wait) => wait,
+            Relaunch::GiveUp => {
+                let text = format!("give up: {failures} launches failed, relaunch is off");
+                self.decided(cx, id, Actor::Relaunch, text);
+                self.launch_failed(cx, id, &words);
+                return;
+            }
+        };
+        live.relaunch = Some(Relaunching {
+            failures,
+            since: before.as_ref().map_or(now.mono, |before| before.since),
+            due: Some((now.mono.plus(wait), now.wall.plus(wait))),
+            words: words.clone(),
+            purpose,
+            told: before.is_some_and(|before| before.told),
+        });
+        let pending = match purpose {
+            LaunchFor::Replay(source) => still_failed(source),
+            LaunchFor::Queue => None,
+        };
+        if session.row.status != Status::Starting {
+            self.enter(cx, id, Actor::Relaunch, "relaunch", (Status::Starting, pending), |row| {
+                row.words = None;
+                row.turn = None;
+            });
+        }
+        self.change(cx, id, Actor::Relaunch, "the system's words", |row| {
+            if row.cannot_launch {
+                row.words = Some(words.clone());
+            }
+        });
+        let text = format!("wait: launch {failures} failed, next in {wait} ms: {words}");
+        self.decided(cx, id, Actor::Relaunch, text);
+        if self.policy.relentless_relaunch() {
+            self.announce_retry(cx, id, failures);
+        }
+        cx.touched.insert(id);
+    }
+
+    fn announce_retry(&mut self, cx: &mut Cx, id: SessionId, failures: u32) {
+        // rule: RS-16, RS-17, INV-58
+        match emit_spawn_retry_status(failures, &self.limits) {
+            Some(SpawnRetryStatus::Hiccup) => self.note(cx, id, prompt::NOTE_LAUNCH_HICCUP),
+            Some(SpawnRetryStatus::Still(attempt)) => {
+                self.note(cx, id, &prompt::note_still_relaunching(attempt));
+            }
+            None => {}
+        }
+    }
+
+    /// The wait is over: the launch lines up again, with a new look where it had none.
+    pub(super) fn relaunch_due(&mut self, cx: &mut Cx, id: SessionId) {
+        let full = self.spawn_slots_full();
+        let relentless = self.policy.relentless_relaunch();
+        let Some(session) = self.session(id) else {
+            return;
+        };
+        let planned = session.live.delivery.is_some();
+        let Some(relaunch) = session.live.relaunch.as_mut() else {
+            return;
+        };
+        relaunch.due = None;
+        let (purpose, words) = (relaunch.purpose, relaunch.words.clone());
+        cx.touched.insert(id);
+        if full && !relentless {
+            // rule: RS-13
+            self.decided(cx, id, Actor::Relaunch, "give up: too many launches at this instant");
+            self.launch_failed(cx, id, &words);
+        } else if planned {
+            self.take_place(id);
+        } else {
+            self.ask_launch(cx, id, purpose);
+        }
+    }
+
+    /// So long without a launch that a person is told. It goes on being tried.
+    pub(super) fn cannot_launch(&mut self, cx: &mut Cx, id: SessionId) {
+        // rule: A-14
+        let Some(session) = self.session(id) else {
+            return;
+        };
+        let Some(relaunch) = session.live.relaunch.as_mut() else {
+            return;
+        };
+        relaunch.told = true;
+        let words = relaunch.words.clone();
+        self.change(cx, id, Actor::Relaunch, "can't launch yet", |row| {
+            row.cannot_launch = true;
+            row.words = Some(words);
+        });
+        self.decided(cx, id, Actor::Relaunch, "told: no launch has succeeded for long");
+    }
+
+    /// Retry while a launch waits to be tried again: at once. `false` when none waits.
+    pub(super) fn hurry_relaunch(&mut self, cx: &mut Cx, id: SessionId) -> bool {
+        // rule: A-14
+        let (now, wall) = (cx.now.mono, cx.now.wall);
+        let waiting = self.session(id).and_then(|session| session.live.relaunch.as_mut());
+        let Some(relaunch) = waiting.filter(|relaunch| relaunch.due.is_some()) else {
+            return false;
+        };
+        relaunch.due = Some((now, wall));
+        self.decided(cx, id, Actor::RetryButton, "act: relaunch now");
+        true
+    }
+}

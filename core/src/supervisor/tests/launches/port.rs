@@ -1,0 +1,396 @@
+//! A port from which many sessions are launched: spawn calls take their time and fail as they are told,
+//! children answer the handshake late, the machine has this much left. It keeps rows and queues as the
+//! store would and records what was done when.
+
+use super::super::*;
+use crate::block::BlockKind;
+use crate::id::{SessionId, Uuid};
+use crate::launch::LaunchPlan;
+use crate::launch::classify::Os;
+use crate::session::{ChildMark, SessionRow};
+use crate::settings::{KillSwitches, Settings};
+use crate::stream::{Init, TurnResult};
+use crate::time::{Day, Wall};
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec;
+
+pub(super) const EAGAIN: i32 = 11;
+pub(super) const ENOENT: i32 = 2;
+
+/// Something that the machine answers later.
+enum Later {
+    Spawn { session: SessionId, launch: LaunchId },
+    Shake { session: SessionId, launch: LaunchId, request: String },
+}
+
+/// One spawn call.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Call {
+    pub at: Mono,
+    pub session: SessionId,
+}
+
+pub(super) struct Port {
+    pub state: State,
+    limits: Limits,
+    pub now: Now,
+    pub rows: BTreeMap<SessionId, SessionRow>,
+    queues: BTreeMap<SessionId, Vec<Queued>>,
+    later: Vec<(Mono, Later)>,
+    plans: BTreeMap<SessionId, LaunchPlan>,
+    lines: BTreeMap<SessionId, UserLineOf>,
+    pub os: Os,
+    pub settings: Settings,
+    pub switches: KillSwitches,
+    /// How many launches of a session still fail, and by which number.
+    pub fails: BTreeMap<SessionId, (u32, i32)>,
+    pub spawn_takes_ms: u64,
+    /// `None`: no child ever answers.
+    pub shake_takes_ms: Option<u64>,
+    pub headroom: Headroom,
+    pub folder: bool,
+    /// The machine cannot even look.
+    pub blind: Option<i32>,
+    /// Processes that are gone without a word.
+    pub gone: Vec<SessionId>,
+    pub calls: Vec<Call>,
+    pub calls_open: usize,
+    pub calls_most: usize,
+    pub starting: usize,
+    pub starting_most: usize,
+    pub looks: usize,
+    pub notes: Vec<(SessionId, String)>,
+    pub statuses: Vec<(SessionId, Status, Option<PendingAction>)>,
+    pub notified: usize,
+    pub badge: usize,
+}
+
+/// The last line that a child was sent.
+type UserLineOf = crate::message::UserLine;
+
+impl Port {
+    pub(super) fn new(limits: Limits) -> Port {
+        let mut port = Port {
+            state: State::new(limits.clone()),
+            limits,
+            now: Now { wall: Wall(1_000_000_000), mono: Mono(0), day: Day(100) },
+            rows: BTreeMap::new(),
+            queues: BTreeMap::new(),
+            later: vec![],
+            plans: BTreeMap::new(),
+            lines: BTreeMap::new(),
+            os: Os::Linux,
+            settings: Settings::default(),
+            switches: KillSwitches::default(),
+            fails: BTreeMap::new(),
+            spawn_takes_ms: 5,
+            shake_takes_ms: Some(500),
+            headroom: Headroom::default(),
+            folder: true,
+            blind: None,
+            gone: vec![],
+            calls: vec![],
+            calls_open: 0,
+            calls_most: 0,
+            starting: 0,
+            starting_most: 0,
+            looks: 0,
+            notes: vec![],
+            statuses: vec![],
+            notified: 0,
+            badge: 0,
+        };
+        port.boot();
+        port
+    }
+
+    /// The app is killed and starts again on the same rows; its children die with it.
+    pub(super) fn crash(&mut self) {
+        self.state = State::new(self.limits.clone());
+        self.later.clear();
+        (self.calls_open, self.starting) = (0, 0);
+        self.boot();
+    }
+
+    fn boot(&mut self) {
+        let boot = Boot {
+            seed: 7,
+            os: self.os,
+            first: true,
+            rows: self.rows.values().cloned().collect(),
+            queues: self.queues.iter().map(|(id, queue)| (*id, queue.clone())).collect(),
+            block_counts: vec![],
+            live: vec![],
+            settings: self.settings.clone(),
+            switches: self.switches,
+            accounts: vec![],
+        };
+        self.feed(Input::Boot(Box::new(boot)));
+    }
+
+    pub(super) fn create(&mut self) -> SessionId {
+        let before: Vec<SessionId> = self.rows.keys().copied().collect();
+        let command = Command::Create {
+            folder: "/project".into(),
+            text: "do it".into(),
+            model: None,
+            permission_mode: None,
+            account: None,
+            user_settings_only: false,
+        };
+        self.command(command);
+        // rows that are made at one instant come back in any order
+        self.now.wall = self.now.wall.plus(1);
+        self.now.mono = self.now.mono.plus(1);
+        let made = self.rows.keys().find(|id| !before.contains(id));
+        *made.expect("a row")
+    }
+
+    pub(super) fn command(&mut self, command: Command) {
+        self.feed(Input::Command { reply: ReplyTo(1), command });
+    }
+
+    pub(super) fn feed(&mut self, input: Input) {
+        let mut inputs = VecDeque::from([input]);
+        while let Some(input) = inputs.pop_front() {
+            let step = step(&mut self.state, input, self.now);
+            for write in step.writes {
+                self.commit(write);
+            }
+            for act in step.acts {
+                inputs.extend(self.perform(act));
+            }
+        }
+    }
+
+    fn commit(&mut self, write: Write) {
+        match write {
+            Write::Row { before, after, .. } => {
+                assert_eq!(self.rows.get(&after.id), before.as_deref(), "guarded");
+                self.statuses.push((after.id, after.status, after.pending));
+                self.rows.insert(after.id, *after);
+            }
+            Write::Message(message) => {
+                let queued = Queued {
+                    id: message.id,
+                    origin: message.origin,
+                    local_command: false,
+                    preview: message.text,
+                };
+                self.queues.entry(message.session).or_default().push(queued);
+            }
+            Write::MessageState { id, .. } => {
+                for queue in self.queues.values_mut() {
+                    queue.retain(|queued| queued.id != id);
+                }
+            }
+            Write::Block { session, block } => {
+                if let BlockKind::Note { text } = block.kind {
+                    self.notes.push((session, text));
+                }
+            }
+            Write::Settings(_) => {}
+        }
+    }
+
+    fn perform(&mut self, act: Act) -> Option<Input> {
+        match act {
+            Act::Spawn { session, launch, plan } => {
+                self.calls.push(Call { at: self.now.mono, session });
+                self.plans.insert(session, *plan);
+                self.calls_open += 1;
+                self.starting += 1;
+                self.calls_most = self.calls_most.max(self.calls_open);
+                self.starting_most = self.starting_most.max(self.starting);
+                let at = self.now.mono.plus(self.spawn_takes_ms);
+                self.later.push((at, Later::Spawn { session, launch }));
+                None
+            }
+            Act::Control { session, launch, control: Control::Initialize { request } } => {
+                let takes = self.shake_takes_ms?;
+                let at = self.now.mono.plus(takes);
+                self.later.push((at, Later::Shake { session, launch, request }));
+                None
+            }
+            Act::Write { session, line, .. } => {
+                self.lines.insert(session, line);
+                None
+            }
+            Act::Stop { session, launch } => {
+                if self.is_starting(session) {
+                    self.starting -= 1;
+                }
+                self.later.retain(|(_, later)| match later {
+                    Later::Shake { session: other, .. } => *other != session,
+                    Later::Spawn { .. } => true,
+                });
+                Some(Input::Stopped { session, launch, leftovers: 0 })
+            }
+            Act::Ask { ask, question } => {
+                Some(Input::Answer { ask, answer: self.answer(&question) })
+            }
+            Act::Notify { .. } => {
+                self.notified += 1;
+                None
+            }
+            Act::Badge(count) => {
+                self.badge = count;
+                None
+            }
+            Act::Control { .. }
+            | Act::Reply { .. }
+            | Act::Exit
+            | Act::Emit(_)
+            | Act::EmitGone(_)
+            | Act::EmitBlock { .. }
+            | Act::EmitDelta { .. }
+            | Act::EmitSettings(_)
+            | Act::Log { .. } => None,
+        }
+    }
+
+    fn is_starting(&self, id: SessionId) -> bool {
+        self.later.iter().any(|(_, later)| match later {
+            Later::Spawn { session, .. } | Later::Shake { session, .. } => *session == id,
+        })
+    }
+
+    fn answer(&mut self, question: &Question) -> Answer {
+        match question {
+            Question::Transcript { .. } if self.blind.is_some() => {
+                self.looks += 1;
+                Answer::Failed { words: "no thread to look with".into(), errno: self.blind }
+            }
+            Question::Folder { .. } => Answer::Folder { present: self.folder },
+            Question::Transcript { .. } => {
+                self.looks += 1;
+                Answer::Transcript {
+                    folder_present: self.folder,
+                    found: TranscriptFacts::default(),
+                    holder: None,
+                }
+            }
+            Question::TakeOver { .. } => Answer::TakenOver { gone: true },
+            Question::Stamped => {
+                let stamped = self.rows.values().filter(|row| row.in_shape());
+                Answer::Stamped { ids: stamped.map(|row| row.id).collect() }
+            }
+            Question::Headroom => Answer::Headroom(self.headroom),
+            Question::Alive { children } => {
+                let gone = children.iter().map(|(id, _)| *id).filter(|id| self.gone.contains(id));
+                Answer::Alive { gone: gone.collect() }
+            }
+            Question::Handover { .. } => {
+                Answer::Handover { text: "handover".into(), last_message: None }
+            }
+        }
+    }
+
+    /// Lets time pass, waking the reducer exactly when it asked for it.
+    pub(super) fn pass(&mut self, millis: u64) {
+        let end = self.now.mono.plus(millis);
+        loop {
+            let wake = self.state.next_wakeup(self.now).map(|(at, _)| at);
+            let due = self.later.iter().map(|(at, _)| *at).min();
+            let next = wake.into_iter().chain(due).min().unwrap_or(end);
+            if next > end {
+                self.to(end);
+                return;
+            }
+            self.to(next);
+            match self.later.iter().position(|(at, _)| *at <= self.now.mono) {
+                Some(at) => {
+                    let (_, later) = self.later.remove(at);
+                    self.arrive(later);
+                }
+                None => self.feed(Input::Wake),
+            }
+        }
+    }
+
+    fn to(&mut self, mono: Mono) {
+        let mono = mono.max(self.now.mono);
+        self.now.wall = self.now.wall.plus(mono.since(self.now.mono));
+        self.now.mono = mono;
+    }
+
+    fn arrive(&mut self, later: Later) {
+        match later {
+            Later::Spawn { session, launch } => {
+                self.calls_open -= 1;
+                if let Some((left, errno)) = self.fails.get_mut(&session).filter(|(n, _)| *n > 0) {
+                    *left -= 1;
+                    self.starting -= 1;
+                    let (errno, words) = (Some(*errno), format!("os error {errno}"));
+                    self.feed(Input::SpawnFailed { session, launch, errno, words });
+                } else {
+                    let child = ChildMark { pid: 100, start: launch.0 };
+                    self.feed(Input::Spawned { session, launch, child });
+                }
+            }
+            Later::Shake { session, launch, request } => {
+                self.starting -= 1;
+                let answer = Ok(json!({}));
+                let event = StreamEvent::ControlResponse { request, answer };
+                self.feed(Input::Stream { session, launch, event });
+                let init = StreamEvent::Init(Init {
+                    session_id: Some(self.plans[&session].conversation.id()),
+                    model: "m".into(),
+                    permission_mode: "default".into(),
+                    api_key_source: "none".into(),
+                    version: "2".into(),
+                });
+                self.feed(Input::Stream { session, launch, event: init });
+            }
+        }
+    }
+
+    fn launch_of(&self, id: SessionId) -> LaunchId {
+        self.state.sessions[&id].live.child.launch().expect("a child")
+    }
+
+    /// The child exits in the middle of its turn.
+    pub(super) fn exit(&mut self, session: SessionId) {
+        let launch = self.launch_of(session);
+        self.feed(Input::Exited { session, launch, code: None, signal: Some(9) });
+    }
+
+    /// The child answers its turn.
+    pub(super) fn answer_turn(&mut self, session: SessionId) {
+        let launch = self.launch_of(session);
+        let messages: Vec<Uuid> =
+            self.lines.get(&session).map(|line| line.uuid).into_iter().collect();
+        let event = StreamEvent::Result(Box::new(TurnResult {
+            subtype: "success".into(),
+            terminal_reason: Some("completed".into()),
+            num_turns: 1,
+            text: "done".into(),
+            messages,
+            ..TurnResult::default()
+        }));
+        self.feed(Input::Stream { session, launch, event });
+    }
+
+    pub(super) fn row(&self, id: SessionId) -> &SessionRow {
+        &self.rows[&id]
+    }
+
+    pub(super) fn seen(&self, id: SessionId) -> crate::attention::Attention {
+        let view = self.state.view(id).expect("a view");
+        crate::attention::attention(&view, self.state.policy(), self.state.limits(), self.now)
+    }
+
+    pub(super) fn notes_of(&self, id: SessionId) -> Vec<&str> {
+        self.notes.iter().filter(|(of, _)| *of == id).map(|(_, text)| text.as_str()).collect()
+    }
+
+    /// Whether the row was ever in this status.
+    pub(super) fn was(&self, id: SessionId, status: Status) -> bool {
+        self.statuses.iter().any(|(of, was, _)| *of == id && *was == status)
+    }
+
+    pub(super) fn calls_of(&self, id: SessionId) -> Vec<Mono> {
+        self.calls.iter().filter(|call| call.session == id).map(|call| call.at).collect()
+    }
+}
