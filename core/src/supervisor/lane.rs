@@ -146,8 +146,8 @@ impl State {
         calls.count() >= self.limits.spawn_slots
     }
 
-    /// The first who can be spawned. A look that is too old is taken again; who waits for it is passed
-    /// over, and keeps its place.
+    /// The first who can be spawned. A look that is too old is taken again; while it takes long, who
+    /// waits for it is passed over and keeps its place.
     fn next_ready(&mut self, cx: &mut Cx) -> Option<SessionId> {
         // rule: INV-07, INV-52
         let oldest = cx.now.mono.0.saturating_sub(self.limits.look_fresh_ms);
@@ -160,7 +160,9 @@ impl State {
             if looked_at.is_some_and(|at| at.0 >= oldest) {
                 return Some(id);
             }
+            // whoever comes next does not overtake it for that
             self.look_before_spawn(cx, id);
+            return None;
         }
         None
     }

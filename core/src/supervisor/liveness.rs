@@ -5,7 +5,7 @@ use super::asks::AskFor;
 use super::live::{Child, Session};
 use super::{Answer, Cx, Question, State};
 use crate::id::SessionId;
-use crate::session::{AbortCause, ChildMark, Status};
+use crate::session::{AbortCause, ChildMark, SessionRow, Status};
 use crate::verdict::{Actor, Verdict};
 use crate::watchdog::liveness::{LivenessFacts, verdict};
 use alloc::format;
@@ -39,7 +39,7 @@ impl State {
             .map(|(id, _)| *id)
             .collect();
         for id in childless {
-            let gone = self.sessions.get(&id).is_some_and(|session| at_work(session.row.status));
+            let gone = self.sessions.get(&id).is_some_and(|session| at_work(&session.row));
             self.seen_gone(cx, id, gone);
         }
     }
@@ -121,8 +121,11 @@ fn runs(session: &Session) -> bool {
 }
 
 /// The row says that a child works for it.
-fn at_work(status: Status) -> bool {
-    match status {
+fn at_work(row: &SessionRow) -> bool {
+    if row.is_gone() {
+        return false;
+    }
+    match row.status {
         Status::Starting | Status::Running => true,
         Status::Waiting
         | Status::NeedsYou

@@ -80,6 +80,14 @@ impl State {
         if seen.pill != Some(Pill::Continue) {
             return Err(error(IpcCode::NotEligible, "The session is not waiting to be continued."));
         }
+        // rule: CR-04
+        let suspended = session.row.pending == Some(PendingAction::AppRestartSuspended);
+        if suspended && session.row.replay.is_open() {
+            // its message may never have reached the CLI: it goes on with that, not with a new one
+            self.decided(cx, id, Actor::User, "act: continue with the open message");
+            self.ask_launch(cx, id, LaunchFor::Replay(Source::CrashResume));
+            return Ok(Reply::Done);
+        }
         let text = prompt::PLEASE_CONTINUE.to_string();
         let message = self.enqueue(cx, id, Origin::OperatorPill, text, true);
         self.send_next(cx, id);

@@ -203,6 +203,10 @@ impl State {
     /// The spawn was never answered: it is stopped like a start that hangs.
     fn spawn_overdue(&mut self, cx: &mut Cx, id: SessionId) {
         cx.log(Some(id), "the launch was not answered in time");
+        if let Some(session) = self.session(id) {
+            // a call that hangs for ever must not hold up every launch of the app
+            session.live.spawn_call = None;
+        }
         self.launch_failed(cx, id, "The machine did not start the CLI in time.");
     }
 

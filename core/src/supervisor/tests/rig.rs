@@ -5,6 +5,8 @@ mod alter;
 pub(super) mod many;
 mod talk;
 
+pub(super) use talk::line;
+
 use super::*;
 use crate::id::{SessionId, Uuid};
 use crate::ipc::{IpcError, RowView};

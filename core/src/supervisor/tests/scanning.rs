@@ -5,7 +5,7 @@ use super::rig::Rig;
 use super::*;
 use crate::attention::Section;
 use crate::id::{SessionId, Uuid};
-use crate::session::{Gate, SessionRow};
+use crate::session::SessionRow;
 use crate::settings::{KillSwitches, Settings};
 use crate::time::{Day, Wall};
 use crate::verdict::{Actor, Source};
@@ -65,8 +65,19 @@ impl Bare {
         bare
     }
 
+    /// The machine has enough of everything.
     fn feed(&mut self, input: Input) -> Step {
-        step(&mut self.state, input, self.now)
+        let mut all = step(&mut self.state, input, self.now);
+        let room = |act: &Act| matches!(act, Act::Ask { question: Question::Headroom, .. });
+        while let Some(at) = all.acts.iter().position(room) {
+            if let Act::Ask { ask, .. } = all.acts.remove(at) {
+                let answer = Answer::Headroom(Headroom::default());
+                let more = step(&mut self.state, Input::Answer { ask, answer }, self.now);
+                all.writes.extend(more.writes);
+                all.acts.extend(more.acts);
+            }
+        }
+        all
     }
 
     fn wake_at(&mut self, at: u64) -> Step {
@@ -300,7 +311,6 @@ fn fifty_rows_whose_hidden_time_ends_make_one_new_number_a_minute() {
         let mut row = stamped(1_000 * (number + 1));
         let age = i64::try_from(number).expect("a small number") * 1_000;
         row.status_changed_at = Wall(1_000_000_000 - age);
-        row.gates = vec![Gate { name: "checks".into(), opened_at: Wall(0) }];
         row
     });
     let mut bare = Bare::new(Limits::default(), rows.collect());
@@ -313,7 +323,9 @@ fn fifty_rows_whose_hidden_time_ends_make_one_new_number_a_minute() {
                 let answer = if question == Question::Stamped {
                     Answer::Stamped { ids: bare.state.views().map(|view| view.row.id).collect() }
                 } else {
-                    found(vec![])
+                    // nothing is begun that could show or hide a row
+                    let found = TranscriptFacts::default();
+                    Answer::Transcript { holder: None, folder_present: false, found }
                 };
                 steps.push(bare.feed(Input::Answer { ask, answer }));
             }

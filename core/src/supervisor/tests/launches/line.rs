@@ -146,10 +146,10 @@ fn the_second_start_after_one_that_hung_looks_again() {
 
 // proves: RS-09
 #[test]
-fn a_spawn_call_that_never_returns_holds_its_slot_and_no_other() {
+fn spawn_calls_that_never_return_hold_their_slots_no_longer_than_the_wait_for_them() {
     let mut port = Port::new(Limits::default());
     port.spawn_takes_ms = 10 * HOUR;
-    let stuck: Vec<_> = (0..3).map(|_| port.create()).collect();
+    let stuck: Vec<_> = (0..4).map(|_| port.create()).collect();
     port.pass(2 * MINUTE);
     assert!(stuck.iter().all(|id| port.row(*id).status == Status::Error));
     port.spawn_takes_ms = 5;

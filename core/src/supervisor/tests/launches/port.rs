@@ -2,6 +2,7 @@
 //! children answer the handshake late, the machine has this much left. It keeps rows and queues as the
 //! store would and records what was done when.
 
+use super::super::rig::line;
 use super::super::*;
 use crate::block::BlockKind;
 use crate::id::{SessionId, Uuid};
@@ -9,7 +10,7 @@ use crate::launch::LaunchPlan;
 use crate::launch::classify::Os;
 use crate::session::{ChildMark, SessionRow};
 use crate::settings::{KillSwitches, Settings};
-use crate::stream::{Init, TurnResult};
+use crate::stream::{Content, Init, TurnResult};
 use crate::time::{Day, Wall};
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -70,7 +71,15 @@ pub(super) struct Port {
 type UserLineOf = crate::message::UserLine;
 
 impl Port {
+    /// Nobody's silence ends a turn here.
     pub(super) fn new(limits: Limits) -> Port {
+        const LONG: u64 = 1_000 * 3_600_000;
+        let limits = Limits {
+            first_output_ms: LONG,
+            first_output_load_ceiling_ms: LONG,
+            startup_ceiling_ms: LONG,
+            ..limits
+        };
         let mut port = Port {
             state: State::new(limits.clone()),
             limits,
@@ -361,6 +370,8 @@ impl Port {
         let launch = self.launch_of(session);
         let messages: Vec<Uuid> =
             self.lines.get(&session).map(|line| line.uuid).into_iter().collect();
+        let text = line(Content::Text("done".into()));
+        self.feed(Input::Stream { session, launch, event: text });
         let event = StreamEvent::Result(Box::new(TurnResult {
             subtype: "success".into(),
             terminal_reason: Some("completed".into()),
@@ -370,6 +381,11 @@ impl Port {
             ..TurnResult::default()
         }));
         self.feed(Input::Stream { session, launch, event });
+    }
+
+    /// What its child was sent last.
+    pub(super) fn last_line(&self, id: SessionId) -> Option<LineText> {
+        self.lines.get(&id).map(|line| line.text.clone())
     }
 
     pub(super) fn row(&self, id: SessionId) -> &SessionRow {

@@ -90,8 +90,8 @@ fn what_crash_recovery_resumed_is_not_replayed_within_the_debounce() {
     let mut port = Port::new(Limits::default());
     let id = port.create();
     port.pass(2 * MINUTE);
-    port.crash();
     port.calls.clear();
+    port.crash();
     port.pass(10_000);
     port.exit(id);
     port.pass(5 * MINUTE);
@@ -130,4 +130,30 @@ fn a_start_of_the_app_tries_anew_what_could_not_be_launched() {
     port.fails.clear();
     port.pass(3 * MINUTE);
     assert_eq!(port.row(id).status, Status::Running);
+}
+
+// proves: CR-04
+#[test]
+fn continue_on_a_suspended_session_loses_no_message() {
+    let mut port = Port::new(Limits::default());
+    let id = port.create();
+    port.pass(2 * MINUTE);
+    port.folder = false;
+    port.crash();
+    port.pass(MINUTE);
+    let suspended = (Status::Paused, Some(PendingAction::AppRestartSuspended));
+    assert_eq!((port.row(id).status, port.row(id).pending), suspended);
+    let message = port.row(id).replay.message;
+    let before = port.calls_of(id).len();
+    // the folder is still away: nothing is started, nothing is lost
+    port.command(Command::Continue { session: id });
+    port.pass(MINUTE);
+    assert_eq!((port.row(id).status, port.row(id).pending), suspended);
+    port.folder = true;
+    port.command(Command::Continue { session: id });
+    port.command(Command::Continue { session: id });
+    port.pass(MINUTE);
+    assert_eq!((port.row(id).status, port.calls_of(id).len()), (Status::Running, before + 1));
+    assert_eq!(port.row(id).replay.message, message);
+    assert_eq!(port.last_line(id), Some(LineText::Of(message.expect("a message"))));
 }

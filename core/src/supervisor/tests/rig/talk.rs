@@ -192,6 +192,6 @@ impl Rig {
 }
 
 /// One finished block of the main thread.
-pub(super) fn line(content: Content) -> StreamEvent {
+pub(in crate::supervisor::tests) fn line(content: Content) -> StreamEvent {
     StreamEvent::Assistant(said(content))
 }
