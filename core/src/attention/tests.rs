@@ -1,6 +1,8 @@
 //! Tables: every legal status × pending action × age × policy, as whole values, and the boundaries
 //! of the hidden time.
 
+mod launches;
+
 use super::*;
 use crate::card::{Card, CardKind};
 use crate::id::Uuid;
