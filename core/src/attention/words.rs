@@ -82,12 +82,8 @@ pub(super) fn reason(state: RowState, view: &RowView, now: Wall) -> Reason {
         RowState::RecoveryFailed => Reason::Text(next_try(view, now)),
         RowState::RecoveryStopped => fixed("auto-retry stopped"),
         RowState::RecoveryFailedOff => fixed("auto-recovery is off"),
-        RowState::LaunchError => {
-            said(row.words.clone().or(Some("it could not be launched".into())))
-        }
-        RowState::CannotLaunch => {
-            said(launch_words(view).or(Some("it could not be launched".into())))
-        }
+        RowState::LaunchError => said(Some(shortest(row.words.clone()))),
+        RowState::CannotLaunch => said(Some(shortest(launch_words(view)))),
         RowState::ApiError => said(row.words.clone().or(Some("the request was refused".into()))),
         RowState::Suspended => fixed("by an app restart"),
         RowState::ComingBack => view.live.place.map_or(Reason::None, |at| fixed(&in_line(at))),
@@ -375,13 +371,24 @@ fn with_words(text: &str, row: &SessionRow) -> String {
     }
 }
 
-/// The system's words, and what happens next behind them.
+/// The system's words with what happens next behind the first sentence: advice comes after it.
 fn followed(said: Option<String>, next: Vec<String>) -> String {
     let said = said.unwrap_or("It could not be launched".into());
     if next.is_empty() {
         return said;
     }
-    format!("{}; {}", said.trim_end().trim_end_matches('.'), next.join(", "))
+    let next = next.join(", ");
+    match said.split_once(". ") {
+        Some((first, advice)) => format!("{first}; {next}. {advice}"),
+        None => format!("{}; {next}", said.trim_end().trim_end_matches('.')),
+    }
+}
+
+/// The system's error in its shortest form: without what was tried, the number and the advice.
+fn shortest(said: Option<String>) -> String {
+    let said = said.unwrap_or("it could not be launched".into());
+    let error = said.split_once(" (os error ").map(|(tried, _)| tried);
+    error.and_then(|tried| tried.rsplit(": ").next()).map(String::from).unwrap_or(said)
 }
 
 fn capital(mut text: String) -> String {

@@ -14,7 +14,7 @@ fn relaunching(attempts: u32, next: Option<i64>) -> RowView {
 
 const WAITS: &str = "Running | green-400 | RingPulsing | starting | Coming back… | - | Launching; the machine looks busy, attempt 23 | - | - | - | - | person false open true";
 const IN_LINE: &str = "Running | green-400 | RingPulsing | starting | Coming back… | starting soon, 3rd in line | Starting soon, 3rd in line | - | - | - | - | person false open true";
-const CANNOT: &str = "Interrupted | red-400 | Triangle | cannot_launch | Can't launch yet | Too many open files (os error 24) | Too many open files (os error 24); attempt 23, next in 30 s | 0 | Retry | It keeps being relaunched in the background — Retry tries again immediately. | Too many open files (os error 24); next try in 30 s. | person true open true";
+const CANNOT: &str = "Interrupted | red-400 | Triangle | cannot_launch | Can't launch yet | Too many open files | Too many open files (os error 24); attempt 23, next in 30 s | 0 | Retry | It keeps being relaunched in the background — Retry tries again immediately. | Too many open files (os error 24); next try in 30 s. | person true open true";
 
 // proves: A-14, RS-15, UI-11
 #[test]
@@ -73,6 +73,21 @@ fn the_seconds_to_the_next_launch_count_down_by_themselves() {
     let found = look_at(&view, 0, true);
     assert_eq!(found.reason.words().as_deref(), Some("it could not be launched"));
     assert_eq!(found.strip, Some(Strip { text: "It could not be launched.".into() }));
+}
+
+#[test]
+fn advice_of_the_system_stands_behind_the_next_try() {
+    let mut waits = relaunching(23, Some(30_000));
+    waits.row.cannot_launch = true;
+    let words = "Cannot open a terminal: Too many open files (os error 24). End some sessions.";
+    waits.live.relaunch.as_mut().expect("a relaunch").words = words.into();
+    let found = look_at(&waits, 0, true);
+    assert_eq!(found.reason.words().as_deref(), Some("Too many open files"));
+    let error = "Cannot open a terminal: Too many open files (os error 24)";
+    let strip = format!("{error}; next try in 30 s. End some sessions.");
+    assert_eq!(found.strip, Some(Strip { text: strip }));
+    let tooltip = format!("{error}; attempt 23, next in 30 s. End some sessions.");
+    assert_eq!(found.row_tooltip, Some(tooltip));
 }
 
 #[test]
