@@ -81,13 +81,14 @@ pub fn next_flip(view: &RowView, policy: &Policy, limits: &Limits, now: Now) -> 
     if row.pending == Some(PendingAction::RecoveryFailed) {
         return words::countdown_flip(row.ladder.due?, now.wall);
     }
-    if row_state(row, policy, limits, now) == RowState::CannotLaunch {
-        return words::seconds_flip(view.live.relaunch.as_ref()?.next?, now.wall);
-    }
-    let clock = hide_clock(row, policy)?;
-    let begins = Wall(clock.0.saturating_sub_unsigned(limits.hide_future_tolerance_ms));
-    let ends = clock.plus(limits.hide_max_ms);
-    [begins, ends].into_iter().find(|at| *at > now.wall)
+    let hiding = hide_clock(row, policy).map(|clock| {
+        let begins = Wall(clock.0.saturating_sub_unsigned(limits.hide_future_tolerance_ms));
+        [begins, clock.plus(limits.hide_max_ms)]
+    });
+    let counts = row_state(row, policy, limits, now) == RowState::CannotLaunch;
+    let next = view.live.relaunch.as_ref().filter(|_| counts).and_then(|relaunch| relaunch.next);
+    let countdown = next.and_then(|next| words::seconds_flip(next, now.wall));
+    hiding.into_iter().flatten().chain(countdown).filter(|at| *at > now.wall).min()
 }
 
 /// The number of sessions that wait for a person: badge, dock, poll and inbox alike (HD-18, NT-04).
@@ -167,10 +168,10 @@ fn row_state(row: &SessionRow, policy: &Policy, limits: &Limits, now: Now) -> Ro
         Some(PendingAction::AppRestartSuspended) => RowState::Suspended,
         Some(PendingAction::RateLimited) => RowState::RateLimited,
         None => match row.status {
-            // rule: A-14
-            Status::Starting if row.cannot_launch => RowState::CannotLaunch,
+            // rule: A-14, RS-15
             Status::Starting => match hide_clock(row, policy) {
                 Some(clock) if !hide_expired(clock, limits, now) => RowState::Running,
+                Some(_) | None if row.cannot_launch => RowState::CannotLaunch,
                 Some(_) | None => RowState::ComingBack,
             },
             Status::Running => RowState::Running,

@@ -4,8 +4,8 @@
 //! by itself with a friendly text, or does what a directive `[[fake: step; step]]` in the message says
 //! (`fake/script.rs` lists the steps), or what a script file says (`OMNISCIO_FAKE_SCRIPT`, or a file
 //! `fake-script` in the config folder; one line per attempt). A file `fake-start` in the config folder says
-//! what befalls every start (`fake/start.rs`). `OMNISCIO_FAKE_PACE_MS` sets the pause between
-//! two streamed words.
+//! what befalls every start (`fake/start.rs`); a folder `fake-record` there keeps what was said
+//! (`fake/record.rs`). `OMNISCIO_FAKE_PACE_MS` sets the pause between two streamed words.
 //!
 //! It never calls a model, never opens a network connection, never writes outside its config folder, and
 //! never touches the config folder of a real CLI: without `CLAUDE_CONFIG_DIR` it keeps its own in the home
@@ -31,6 +31,8 @@ mod persona;
 mod process;
 #[path = "fake/protocol.rs"]
 mod protocol;
+#[path = "fake/record.rs"]
+mod record;
 #[path = "fake/script.rs"]
 mod script;
 #[path = "fake/session.rs"]

@@ -4,16 +4,19 @@
 //! It never reads meaning into a byte, never restarts, and never ends a child by itself. When the
 //! app dies, the kernel hangs the terminal up and the child gets SIGHUP.
 
+mod descriptors;
 mod error;
 mod workers;
 
+pub use descriptors::raise_descriptor_limit;
 pub use error::{SpawnError, SpawnStep, WriteRefused};
 
 use super::children::ProcessId;
 use super::children::table;
-use error::{errno_in_words, exec_error};
+use error::{exec_error, open_error};
 use portable_pty::{PtySize, native_pty_system};
 use rustix::process::{Pid, Signal as OsSignal};
+use rustix::pty::ptsname;
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use std::ffi::{CString, NulError, OsStr, OsString, c_char};
 use std::fs::{File, OpenOptions};
@@ -205,11 +208,11 @@ where
 
     workers::start(process, master, drain_grace, sink)
         .map(|shared| Child { shared })
-        .map_err(|error| SpawnError::new(SpawnStep::Thread, "cannot start a thread", &error))
+        .map_err(|error| SpawnError::new(SpawnStep::Thread, "cannot attend to the process", &error))
 }
 
 /// Gives the command a session of its own without any terminal, default signals, and no descriptor
-/// of the app but its three. For short helper programs.
+/// nor limit of the app but its three. For short helper programs.
 pub(super) fn detach(command: &mut Command) {
     own_session(command, None);
 }
@@ -218,24 +221,20 @@ pub(super) fn detach(command: &mut Command) {
 /// translated or cut at 4096.
 fn open_raw_pty() -> Result<(File, File), SpawnError> {
     let size = PtySize { rows: 100, cols: TERMINAL_COLUMNS, pixel_width: 0, pixel_height: 0 };
-    let pair = native_pty_system().openpty(size).map_err(|error| SpawnError {
-        errno: errno_in_words(&error.to_string()),
-        step: SpawnStep::OpenPty,
-        message: format!("cannot open a terminal: {error}"),
-    })?;
+    let pair = native_pty_system().openpty(size).map_err(|error| open_error(&error.to_string()))?;
     let failed = |error: io::Error| {
         SpawnError::new(SpawnStep::OpenPty, "cannot open the terminal's two ends", &error)
     };
-    let path = pair.master.tty_name().ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
+    let raw_fd = pair.master.as_raw_fd().ok_or_else(|| failed(io::ErrorKind::Other.into()))?;
+    let master = duplicate(raw_fd).map_err(failed)?;
+    let path = ptsname(&master, Vec::new()).map_err(|error| failed(error.into()))?;
     // without O_NOCTTY an app that has no terminal would make it its own
     let slave = OpenOptions::new()
         .read(true)
         .write(true)
         .custom_flags(libc::O_NOCTTY)
-        .open(path)
+        .open(OsStr::from_bytes(path.to_bytes()))
         .map_err(failed)?;
-    let raw_fd = pair.master.as_raw_fd().ok_or_else(|| failed(io::ErrorKind::Other.into()))?;
-    let master = duplicate(raw_fd).map_err(failed)?;
 
     let raw = tcgetattr(&slave).and_then(|mut modes| {
         modes.make_raw();
@@ -317,6 +316,8 @@ fn own_session(command: &mut Command, image: Option<Image>) {
             rustix::process::ioctl_tiocsctty(rustix::stdio::stdout())?;
         }
         close_the_rest_at_exec();
+        // behind the closing: it looks as far as the app's own limit
+        descriptors::restore()?;
         image.as_ref().map_or(Ok(()), |image| Err(image.run()))
     };
     // SAFETY: `prepare` makes system calls only: no allocation, no lock, no panic

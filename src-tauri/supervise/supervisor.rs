@@ -14,6 +14,7 @@ use super::handle::{Handle, Inner};
 use super::listener::{Listener, Outbox};
 use super::load::{Sampler, Sampling};
 use super::logs;
+use super::pty;
 use super::store::lock::{LockError, acquire};
 use super::store::paths::prepare;
 use super::store::{Loaded, Lock, Store, StoreError, database_path};
@@ -129,6 +130,7 @@ impl Supervisor {
         if let Some(relation) = config.limits.broken_relation() {
             return Err(StartError::Limits(relation));
         }
+        pty::raise_descriptor_limit();
         prepare(&config.data_dir).map_err(StartError::DataFolder)?;
         let lock = lock(&config.data_dir)?;
         let given = config.login_env.clone();

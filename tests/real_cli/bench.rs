@@ -1,67 +1,23 @@
 //! A headless supervisor on the pinned real CLI and a mock API, with short limits: what the tests of
 //! this target drive. It holds no assertion of its own but the one about repeated texts.
 
+use crate::apart::{Apart, App, Job};
+use crate::seen::Seen;
 use crate::support::mock_api::{MockApi, Request};
 use crate::support::real_cli::{CliHome, cli_path, wait_for, wait_until};
 use omniscio_core::block::{Block, BlockKind};
 use omniscio_core::id::SessionId;
-use omniscio_core::ipc::{Event, IpcError, Reply, RowView};
+use omniscio_core::ipc::{AuditLine, IpcError, Reply, RowView};
 use omniscio_core::limits::Limits;
 use omniscio_core::session::{PendingAction, SessionRow, Status};
 use omniscio_core::supervisor::Command;
-use omniscio_core::time::{Day, Mono, Now, Wall};
+use omniscio_core::time::Now;
 use omniscio_lib::supervise::accounts::Account;
 use omniscio_lib::supervise::handle::Handle;
-use omniscio_lib::supervise::listener::Listener;
 use omniscio_lib::supervise::load::Sampler;
 use omniscio_lib::supervise::supervisor::{Cli, Config, StartError, Supervisor};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, SystemTime};
-
-/// What the window would have been told.
-#[derive(Clone, Default)]
-pub(crate) struct Seen(Arc<Mutex<Told>>);
-
-#[derive(Default)]
-struct Told {
-    /// With the time at which it was told.
-    rows: Vec<(Now, RowView)>,
-    notified: Vec<SessionId>,
-}
-
-/// The wall clock of this moment, for what the window works out of a row.
-pub(crate) fn now() -> Now {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("after 1970");
-    let wall = Wall(i64::try_from(since.as_millis()).expect("before the year 292,278,994"));
-    Now { wall, mono: Mono(0), day: Day(0) }
-}
-
-impl Listener for Seen {
-    fn events(&self, batch: Vec<Event>) {
-        let rows = batch.into_iter().filter_map(|event| match event {
-            Event::Row(row) => Some((now(), *row)),
-            Event::Gone(_)
-            | Event::Block { .. }
-            | Event::Delta { .. }
-            | Event::Settings(_)
-            | Event::Cli(_)
-            | Event::StoreTrouble(_)
-            | Event::Load(_)
-            | Event::Open(_)
-            | Event::Sent(_) => None,
-        });
-        self.0.lock().expect("no panic while told").rows.extend(rows);
-    }
-
-    fn notify(&self, session: SessionId, _: &str, _: &str) {
-        self.0.lock().expect("no panic while told").notified.push(session);
-    }
-
-    fn badge(&self, _: usize) {}
-
-    fn exited(&self) {}
-}
+use std::time::Duration;
 
 /// Limits that let a recovery happen within seconds.
 pub(crate) fn limits() -> Limits {
@@ -73,25 +29,46 @@ pub(crate) fn limits() -> Limits {
         ladder_first_ms: 1_800_000,
         cli_byte_idle_ms: 10_000,
         cli_heals_first_margin_ms: 1_000,
-        silence_open_block_ms: 30_000,
-        silence_between_ms: 40_000,
-        first_output_ms: 40_000,
+        // a slow machine is no fault: what waits for one of these is about it
+        silence_open_block_ms: 60_000,
+        silence_between_ms: 60_000,
+        first_output_ms: 60_000,
+        handshake_ms: 60_000,
+        interrupt_grace_ms: 20_000,
         ..Limits::default()
     }
 }
+
+/// Timers of the CLI that no reply held at a gate comes near.
+const PATIENT: [(&str, &str); 2] =
+    [("CLAUDE_BYTE_STREAM_IDLE_TIMEOUT_MS", "300000"), ("API_TIMEOUT_MS", "60000")];
 
 /// One supervisor, its CLI's home, and the API it talks to.
 pub(crate) struct Bench {
     pub(crate) api: MockApi,
     pub(crate) home: CliHome,
     pub(crate) seen: Seen,
-    handle: Option<Handle>,
+    app: Option<App>,
     data: tempfile::TempDir,
     /// Variables beside those of the home; a later one of the same name wins.
     extra: Vec<(String, String)>,
     limits: Limits,
     /// The account is a login, not an API key.
     login: bool,
+    /// The CLI that is started.
+    program: PathBuf,
+}
+
+/// Starts a supervisor once its data folder is free.
+pub(crate) fn started(config: &Config, seen: &Seen) -> Handle {
+    // a process that is just being started shares the lock of the one before until it execs
+    let started = wait_for(Duration::from_secs(30), "the lock", || {
+        match Supervisor::start(config.clone(), seen.clone()) {
+            Err(StartError::AlreadyRuns { .. }) => None,
+            started => Some(started),
+        }
+    });
+    started.expect("a supervisor")
 }
 
 /// How a supervisor is configured on this home; also in a process of its own.
@@ -116,34 +93,45 @@ pub(crate) fn config(data: &Path, variables: Vec<(String, String)>, config_dir: 
 
 impl Bench {
     pub(crate) fn new() -> Bench {
-        let api = MockApi::start();
-        let home = CliHome::new(&api);
-        let data = tempfile::tempdir().expect("a temporary folder");
-        let (seen, limits) = (Seen::default(), limits());
-        let (extra, login) = (Vec::new(), false);
-        let mut bench = Bench { api, home, seen, handle: None, data, extra, limits, login };
+        Bench::with(limits(), &[])
+    }
+
+    /// The same with other limits and further variables of the account.
+    pub(crate) fn with(limits: Limits, extra: &[(&str, &str)]) -> Bench {
+        let mut bench = Bench::quiet();
+        bench.limits = limits;
+        bench.extra.extend(extra.iter().map(|(name, value)| ((*name).into(), (*value).into())));
+        bench.start();
+        bench
+    }
+
+    /// The same with a CLI of the test's own, in place of the pinned one.
+    pub(crate) fn with_program(program: &Path, limits: Limits) -> Bench {
+        let mut bench = Bench::quiet();
+        bench.limits = limits;
+        bench.program = program.to_path_buf();
         bench.start();
         bench
     }
 
     /// The same with an account that is a login.
     pub(crate) fn with_login() -> Bench {
-        let mut bench = Bench::new();
-        bench.quit();
+        let mut bench = Bench::quiet();
         bench.login = true;
         bench.extra.push(("CLAUDE_CODE_OAUTH_TOKEN".into(), "dummy-token-for-tests".into()));
         bench.start();
         bench
     }
 
-    /// The same with other limits and further variables of the account.
-    pub(crate) fn with(limits: Limits, extra: &[(&str, &str)]) -> Bench {
-        let mut bench = Bench::new();
-        bench.quit();
-        bench.limits = limits;
-        bench.extra = extra.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
-        bench.start();
-        bench
+    /// A bench whose supervisor is not started yet.
+    pub(crate) fn quiet() -> Bench {
+        let api = MockApi::start();
+        let home = CliHome::new(&api);
+        let data = tempfile::tempdir().expect("a temporary folder");
+        let extra = PATIENT.map(|(name, value)| (name.into(), value.into())).to_vec();
+        let (seen, limits) = (Seen::default(), limits());
+        let (app, login, program) = (None, false, cli_path());
+        Bench { api, home, seen, app, data, extra, limits, login, program }
     }
 
     pub(crate) fn data(&self) -> &Path {
@@ -155,7 +143,8 @@ impl Bench {
         for account in config.accounts.iter_mut().flatten() {
             account.api_key = !self.login;
         }
-        Config { limits: self.limits.clone(), ..config }
+        let cli = Cli::Fixed { program: self.program.clone(), args: Vec::new() };
+        Config { limits: self.limits.clone(), cli, ..config }
     }
 
     pub(crate) fn variables(&self) -> Vec<(String, String)> {
@@ -177,28 +166,68 @@ impl Bench {
     }
 
     pub(crate) fn start(&mut self) {
-        // a process that is just being started shares the lock of the one before until it execs
-        let started = wait_for(Duration::from_secs(10), "the lock", || match self.try_start() {
-            Err(StartError::AlreadyRuns { .. }) => None,
-            started => Some(started),
-        });
-        self.handle = Some(started.expect("a supervisor"));
+        self.app = Some(App::Here(started(&self.config(), &self.seen)));
+    }
+
+    /// Starts the supervisor in a process of its own; see [`Apart::start`].
+    pub(crate) fn start_apart(&mut self, test_path: &str) {
+        let job = Job {
+            data: self.data().to_path_buf(),
+            config_dir: self.home.config(),
+            variables: self.variables(),
+            limits: self.limits.clone(),
+            program: self.program.clone(),
+        };
+        self.app = Some(App::Apart(Apart::start(&job, test_path)));
+    }
+
+    /// The supervisor in a process of its own.
+    pub(crate) fn apart(&self) -> &Apart {
+        match self.app() {
+            App::Apart(apart) => apart,
+            App::Here(_) => panic!("the supervisor is in this process"),
+        }
+    }
+
+    /// SIGKILL for the supervisor in a process of its own.
+    pub(crate) fn kill_app(&mut self) {
+        match self.app.take() {
+            Some(App::Apart(apart)) => apart.kill(),
+            Some(App::Here(_)) | None => panic!("no supervisor in a process of its own"),
+        }
     }
 
     /// Ends the supervisor in an orderly way.
     pub(crate) fn quit(&mut self) {
-        if let Some(handle) = self.handle.take() {
+        if let Some(App::Here(handle)) = self.app.take() {
             handle.quit().expect("an orderly end");
-            assert!(handle.ended_within(Duration::from_secs(30)), "the loop ends");
+            assert!(handle.ended_within(Duration::from_secs(60)), "the loop ends");
         }
     }
 
+    fn app(&self) -> &App {
+        self.app.as_ref().expect("a running supervisor")
+    }
+
+    /// The supervisor in this process.
     pub(crate) fn handle(&self) -> &Handle {
-        self.handle.as_ref().expect("a running supervisor")
+        match self.app() {
+            App::Here(handle) => handle,
+            App::Apart(_) => panic!("the supervisor is in a process of its own"),
+        }
     }
 
     pub(crate) fn command(&self, command: Command) -> Result<Reply, IpcError> {
-        self.handle().command(command)
+        self.app().command(command)
+    }
+
+    pub(crate) fn rows(&self) -> Vec<RowView> {
+        self.app().rows()
+    }
+
+    /// The session's newest lines of the audit log, newest first.
+    pub(crate) fn audit(&self, session: SessionId) -> Vec<AuditLine> {
+        self.app().audit(Some(session))
     }
 
     pub(crate) fn create(&self, text: &str) -> SessionId {
@@ -230,9 +259,7 @@ impl Bench {
     }
 
     pub(crate) fn view(&self, session: SessionId) -> RowView {
-        let snapshot = self.handle().snapshot().expect("a snapshot");
-        let found = snapshot.rows.into_iter().find(|view| view.row.id == session);
-        found.expect("the row")
+        self.rows().into_iter().find(|view| view.row.id == session).expect("the row")
     }
 
     pub(crate) fn row(&self, session: SessionId) -> SessionRow {
@@ -240,7 +267,7 @@ impl Bench {
     }
 
     pub(crate) fn blocks(&self, session: SessionId) -> Vec<Block> {
-        self.handle().page(session, None, 200).expect("a page").blocks
+        self.app().blocks(session)
     }
 
     /// The agent's visible texts, in order.
@@ -279,16 +306,6 @@ impl Bench {
         });
     }
 
-    /// Waits until the CLI's transcripts hold this text: it writes them behind its output.
-    pub(crate) fn wait_on_disk(&self, text: &str) {
-        wait_until(Duration::from_secs(30), &format!("{text:?} on disk"), || {
-            let transcripts = self.home.transcripts();
-            transcripts
-                .iter()
-                .any(|file| std::fs::read_to_string(file).is_ok_and(|all| all.contains(text)))
-        });
-    }
-
     /// SIGKILL for the session's CLI, by its recorded pid.
     pub(crate) fn kill_cli(&self, session: SessionId) {
         let child = self.row(session).child.expect("a child");
@@ -297,42 +314,40 @@ impl Bench {
 
     /// Restarts of the session by an automatic actor, from the audit log.
     pub(crate) fn replays(&self, session: SessionId) -> usize {
-        let audit = self.handle().audit(Some(session), 1_000).expect("the audit log");
-        audit.iter().filter(|line| line.reason == "attempt charged").count()
+        self.audit(session).iter().filter(|line| line.reason == "attempt charged").count()
     }
 
     /// Every row of the session that the window was told, with the time of telling.
     pub(crate) fn told(&self, session: SessionId) -> Vec<(Now, RowView)> {
-        let told = self.seen.0.lock().expect("no panic while told");
-        told.rows.iter().filter(|(_, view)| view.row.id == session).cloned().collect()
+        self.seen.rows(session)
     }
 
     /// States in which the window ever saw the session.
     pub(crate) fn states(&self, session: SessionId) -> Vec<(Status, Option<PendingAction>)> {
-        let told = self.told(session).into_iter();
-        told.map(|(_, view)| (view.row.status, view.row.pending)).collect()
+        self.seen.states(session)
     }
 
     /// Notifications about the session.
     pub(crate) fn notified(&self, session: SessionId) -> usize {
-        let told = self.seen.0.lock().expect("no panic while told");
-        told.notified.iter().filter(|of| **of == session).count()
+        self.seen.notified(session)
     }
 
     /// What a failed test wants to know: rows, decisions, conversations, audit log, requests.
     fn tell(&self) {
-        let Some(handle) = &self.handle else { return };
-        for view in handle.snapshot().map(|snapshot| snapshot.rows).unwrap_or_default() {
-            println!("{:#?}", view.row);
-            println!("{:#?}", handle.explain(view.row.id));
-            for block in
-                handle.page(view.row.id, None, 200).map(|page| page.blocks).unwrap_or_default()
-            {
+        let Some(app) = &self.app else { return };
+        for view in app.rows() {
+            let session = view.row.id;
+            println!("{:#?}\n{:#?}", view.row, view.live);
+            println!("{:#?}", app.command(Command::Explain { session }));
+            for block in app.blocks(session) {
                 println!("{:?} cut off: {}", block.kind, block.cut_off);
             }
         }
-        for line in handle.audit(None, 200).unwrap_or_default().iter().rev() {
-            println!("{} {} {} {}", line.at.0, line.actor, line.reason, line.outcome);
+        for line in app.audit(None).iter().rev() {
+            println!(
+                "{} {} {} {} {}",
+                line.at.0, line.title, line.actor, line.reason, line.outcome
+            );
         }
         for (n, request) in self.api.main_requests().iter().enumerate() {
             println!("request {n}: {:?}", request.last_user_text());
@@ -369,7 +384,7 @@ impl Drop for Bench {
         if std::thread::panicking() {
             self.tell();
         }
-        if let Some(handle) = self.handle.take() {
+        if let Some(App::Here(handle)) = self.app.take() {
             // a failing test must not hang at its end as well
             drop(handle.quit());
         }

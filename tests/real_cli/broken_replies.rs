@@ -49,7 +49,7 @@ fn t01_a_held_socket_is_noticed_its_tree_ended_and_the_others_left_alone() {
         || {
             let limits = Limits { silence_open_block_ms: 12_000, ..limits() };
             // the CLI's own timer is out of reach: nobody but our watchdog ends this turn
-            let bench = Bench::with(limits, &[("CLAUDE_BYTE_STREAM_IDLE_TIMEOUT_MS", "300000")]);
+            let bench = Bench::with(limits, &[]);
             allow_bash(&bench);
             let (never, project) = (bench.home.tmp().join("never"), bench.home.project());
             // one that is done, one that is in a silent tool
@@ -197,7 +197,7 @@ fn t22_a_tool_may_be_silent_for_longer_than_any_limit_and_the_row_says_so() {
                 first_output_ms: 12_000,
                 ..limits()
             };
-            let bench = Bench::with(limits, &[("CLAUDE_BYTE_STREAM_IDLE_TIMEOUT_MS", "300000")]);
+            let bench = Bench::with(limits, &[]);
             allow_bash(&bench);
             let (pid, end) = (bench.home.project().join("pid"), bench.home.project().join("end"));
             bench.api.push(Reply::new().tool_use("Bash", waits(&pid, &end)));

@@ -2,6 +2,7 @@
 //! torn, garbled or gone. The real CLI reads them; the original file is never written to.
 
 use crate::bench::{Bench, body};
+use crate::looks::Written;
 use crate::support::mock_api::{Gate, Reply, Request};
 use crate::support::namespace::in_namespace;
 use crate::support::real_cli::wait_until;
@@ -40,7 +41,7 @@ impl Torn {
         bench.api.push(Reply::new().tool_use("Bash", input));
         let session = bench.create("run the tool");
         wait_until(LIMIT, "the tool", || mark.exists());
-        bench.wait_on_disk("tool_use");
+        bench.wait_on_disk(Written::Call("echo ran"));
         let id = bench.row(session).cli_session_id.expect("an id").to_string();
         die_and_wait(&bench, session);
         let transcript = bench.home.transcript(&id).expect("a transcript");
@@ -136,7 +137,7 @@ fn break_the_second_turn(break_it: impl Fn(&str) -> String) -> (Bench, SessionId
     bench.api.push(Reply::new().text("half of it").hold_after(1, &gate));
     bench.send(session, "the second message");
     gate.wait_reached(LIMIT);
-    bench.wait_on_disk("the second message");
+    bench.wait_on_disk(Written::Message("the second message"));
     bench.api.script(|_, _| Reply::new().text("the second answer"));
     die_and_wait(&bench, session);
     let file = bench.home.transcript(&old).expect("a transcript");

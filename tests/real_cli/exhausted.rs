@@ -48,7 +48,7 @@ fn delivered(bench: &Bench, session: SessionId) {
 }
 
 fn rungs_taken(bench: &Bench, session: SessionId) -> usize {
-    let audit = bench.handle().audit(Some(session), 1_000).expect("the audit log");
+    let audit = bench.audit(session);
     audit.iter().filter(|line| (&*line.actor, &*line.reason) == ("re-arm", "rung taken")).count()
 }
 

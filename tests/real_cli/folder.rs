@@ -1,6 +1,7 @@
 //! The project folder goes away while a cut-off reply waits to be brought back, and comes back.
 
 use crate::bench::Bench;
+use crate::looks::Written;
 use crate::support::mock_api::{Gate, Reply};
 use crate::support::namespace::in_namespace;
 use crate::support::real_cli::wait_until;
@@ -24,7 +25,7 @@ fn moved_away_nothing_is_tried_or_charged_and_back_it_is_replayed() {
         bench.api.push(Reply::new().text("half an answer").hold_after(1, &gate));
         let session = bench.create("please answer this");
         gate.wait_reached(LIMIT);
-        bench.wait_on_disk("please answer this");
+        bench.wait_on_disk(Written::Message("please answer this"));
         fs::rename(&folder, &away).expect("moved away");
         bench.kill_cli(session);
         wait_until(LIMIT, "the note", || note_count(session) == 1);

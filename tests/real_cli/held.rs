@@ -2,6 +2,7 @@
 //! resumed, the row says where it is open, and the person takes it over or goes on in a copy.
 
 use crate::bench::{Bench, signal};
+use crate::looks::Written;
 use crate::support::mock_api::{Gate, Reply};
 use crate::support::namespace::in_namespace;
 use crate::support::real_cli::{cli_path, wait_for, wait_until};
@@ -75,9 +76,7 @@ fn parent(pid: u32) -> Option<u32> {
 }
 
 fn held(bench: &Bench, session: SessionId) -> Option<Holder> {
-    let snapshot = bench.handle().snapshot().expect("a snapshot");
-    let view = snapshot.rows.into_iter().find(|view| view.row.id == session);
-    view.and_then(|view| view.live.held)
+    bench.view(session).live.held
 }
 
 /// An answered session, its conversation open elsewhere too.
@@ -85,7 +84,7 @@ fn answered_and_open(bench: &Bench) -> (SessionId, Foreign) {
     bench.api.push(Reply::new().text("first answer"));
     let session = bench.create("the first message");
     bench.wait_answer(session, "first answer");
-    bench.wait_on_disk("first answer");
+    bench.wait_on_disk(Written::Said("first answer"));
     let conversation = bench.row(session).cli_session_id.expect("a conversation");
     (session, Foreign::resume(bench, conversation))
 }
@@ -102,7 +101,7 @@ fn a_cut_off_reply_is_not_resumed_while_another_process_has_the_session() {
             bench.api.push(Reply::new().text("half an answer").hold_after(2, &gate));
             bench.send(session, "the second message");
             gate.wait_reached(TURN);
-            bench.wait_on_disk("the second message");
+            bench.wait_on_disk(Written::Message("the second message"));
             bench.kill_cli(session);
             bench.wait_state(session, "the stamp", SHAPE);
             let holder = wait_for(TURN, "the holder in the row", || held(&bench, session));

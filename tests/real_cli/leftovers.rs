@@ -1,7 +1,7 @@
 //! What a tool of the real CLI leaves running: ended before the recovery goes on, and nothing else is.
 
 use crate::bench::{Bench, signal};
-use crate::looks::{lives, marked, pid_in};
+use crate::looks::{Written, lives, marked, pid_in};
 use crate::support::mock_api::{Gate, Reply};
 use crate::support::namespace::in_namespace;
 use crate::support::real_cli::cli_path;
@@ -111,6 +111,7 @@ fn t21_a_deaf_grandchild_is_gone_before_the_replay_and_foreigners_are_untouched(
             bench.api.push(Reply::new().text("the server runs").hold_after(1, &gate));
             let session = bench.create("start the server");
             gate.wait_reached(LIMIT);
+            bench.wait_on_disk(Written::Result);
             let leftover = pid_in(&file);
             assert!(lives(leftover) && marked(session).contains(&leftover));
             let foreigners = Foreigners::like(&bench, leftover);

@@ -1,7 +1,8 @@
 //! What the tests look at beside the rows: what a person was shown, the log of restarts, the CLI's own
 //! transcripts, and processes. It changes nothing but by the session that serves as a clock.
 
-use crate::bench::{Bench, now};
+use crate::bench::Bench;
+use crate::seen::now;
 use crate::support::mock_api::{Gate, Reply};
 use crate::support::real_cli::wait_until;
 use omniscio_core::attention::{Attention, RowState, attention};
@@ -16,7 +17,51 @@ use std::time::Duration;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
+/// A line of a conversation in the CLI's own transcript.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Written<'a> {
+    /// The person's message of exactly this text.
+    Message(&'a str),
+    /// A finished block of the model that holds this text.
+    Said(&'a str),
+    /// A tool call whose input holds this text.
+    Call(&'a str),
+    /// The result of a tool.
+    Result,
+}
+
+impl Written<'_> {
+    fn is(self, line: &Value) -> bool {
+        let empty = Vec::new();
+        let blocks = line["message"]["content"].as_array().unwrap_or(&empty);
+        let any =
+            |of: &str, is: &dyn Fn(&Value) -> bool| line["type"] == of && blocks.iter().any(is);
+        match self {
+            Written::Message(text) => says(line, text),
+            Written::Said(text) => any("assistant", &|block| {
+                block["text"].as_str().is_some_and(|said| said.contains(text))
+            }),
+            Written::Call(text) => any("assistant", &|block| {
+                block["type"] == "tool_use" && block["input"].to_string().contains(text)
+            }),
+            Written::Result => any("user", &|block| block["type"] == "tool_result"),
+        }
+    }
+}
+
 impl Bench {
+    /// Waits until a transcript of the CLI holds such a line. It writes them behind its output: it asks
+    /// the API before the message is on disk, and runs a tool before its call is.
+    pub(crate) fn wait_on_disk(&self, line: Written<'_>) {
+        wait_until(LIMIT, &format!("{line:?} on disk"), || {
+            self.home.transcripts().iter().any(|file| {
+                // a last line that is not whole yet is none
+                let all = fs::read_to_string(file).unwrap_or_default();
+                all.lines().filter_map(|text| serde_json::from_str(text).ok()).any(|l| line.is(&l))
+            })
+        });
+    }
+
     /// What a person sees of the session now.
     pub(crate) fn attention(&self, session: SessionId) -> Attention {
         attention(&self.view(session), &Policy::default(), self.limits(), now())
@@ -43,7 +88,7 @@ impl Bench {
 
     /// How often one actor took the session into `starting`, from the audit log.
     pub(crate) fn restarts(&self, session: SessionId, actor: &str) -> usize {
-        let audit = self.handle().audit(Some(session), 1_000).expect("the audit log");
+        let audit = self.audit(session);
         let begun = |line: &&AuditLine| {
             let (from, to) = line.outcome.split_once(" -> ").unwrap_or_default();
             line.actor == actor && !from.starts_with("starting") && to.starts_with("starting")

@@ -1,6 +1,7 @@
 //! The real CLI against a Messages API on loopback, each test in a network namespace of its own.
 //! It never uses a `claude`, a key or a configuration of the machine.
 
+mod apart;
 mod app_death;
 mod bench;
 mod broken_replies;
@@ -14,6 +15,7 @@ mod looks;
 mod mock_selftest;
 mod recovery;
 mod refused;
+mod seen;
 #[path = "../support/mod.rs"]
 mod support;
 mod turns;

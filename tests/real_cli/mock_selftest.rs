@@ -11,7 +11,7 @@ use std::time::Duration;
 
 pub(crate) const SESSION: &str = "11111111-2222-4333-8444-555555555555";
 pub(crate) const FIRST: &str = "aaaaaaaa-2222-4333-8444-555555555555";
-pub(crate) const TURN: Duration = Duration::from_secs(30);
+pub(crate) const TURN: Duration = Duration::from_secs(60);
 
 pub(crate) fn uuid(n: usize) -> String {
     format!("cccccccc-2222-4333-8444-{n:012}")
@@ -111,9 +111,15 @@ fn a_dropped_stream_heals_by_a_retry() {
         let endings = [Ending::Fin, Ending::Rst, Ending::CleanEof];
         for (n, ending) in endings.into_iter().enumerate() {
             let text = format!("message number {n} is dropped");
-            api.push(Reply::new().text("lost words come and go").drop_after(3, ending));
+            let gate = Gate::new();
+            let lost = Reply::new().text("lost words come and go");
+            api.push(lost.hold_after(3, &gate).drop_after(3, ending));
             api.push(Reply::new().text("healed"));
             cli.send_text(&uuid(n), &text);
+            // read before the end of the connection comes, which drops what is not
+            let third = |line: &Value| line["event"]["delta"]["text"] == "come ";
+            cli.wait("the third word", TURN, third);
+            gate.open();
             let result = cli.result(TURN);
             assert_eq!(result["result"], "healed", "{ending:?}: {result}");
             assert_eq!(cli.seen_of("system", "api_retry").len(), n + 1, "{ending:?}");

@@ -1,6 +1,7 @@
 //! A turn of the real CLI that dies in each of its ways, and comes back by itself.
 
-use crate::bench::{Bench, body};
+use crate::bench::{Bench, body, limits, signal};
+use crate::looks::Written;
 use crate::support::mock_api::{Ending, Gate, Reply};
 use crate::support::namespace::in_namespace;
 use crate::support::real_cli::wait_until;
@@ -86,7 +87,7 @@ fn killed_before_any_tool_the_message_is_sent_into_a_fresh_transcript() {
             wait_until(TURN, "the first words", || {
                 bench.row(session).turn.is_some_and(|turn| turn.real_output)
             });
-            bench.wait_on_disk("the second message");
+            bench.wait_on_disk(Written::Message("the second message"));
             bench.api.push(Reply::new().text("the whole answer"));
             bench.kill_cli(session);
             bench.wait_answer(session, "the whole answer");
@@ -133,7 +134,7 @@ fn killed_inside_its_tool_the_work_is_kept_and_not_run_again() {
         allow(&bench, session);
         wait_until(TURN, "the tool", || runs(&file) == 1);
         // The transcript lags: a tool can run before its call is written down.
-        bench.wait_on_disk("tool_use");
+        bench.wait_on_disk(Written::Call("echo ran"));
         bench.api.push(Reply::new().text("went on from there"));
         bench.kill_cli(session);
         bench.wait_answer(session, "went on from there");
@@ -159,7 +160,7 @@ fn killed_after_a_finished_tool_its_result_is_kept() {
         let session = bench.create("run the tool");
         allow(&bench, session);
         gate.wait_reached(TURN);
-        bench.wait_on_disk("tool_result");
+        bench.wait_on_disk(Written::Result);
         bench.api.push(Reply::new().text("said it all"));
         bench.kill_cli(session);
         bench.wait_answer(session, "said it all");
@@ -183,10 +184,12 @@ fn cut_off_twice_the_tool_of_the_first_try_is_not_run_again() {
         let session = bench.create("run the tool");
         allow(&bench, session);
         first.wait_reached(TURN);
+        bench.wait_on_disk(Written::Result);
         bench.api.push(Reply::new().text("once more from here").hold_after(1, &second));
         bench.kill_cli(session);
         // the second time in the continuation, before any tool of its own
         second.wait_reached(TURN);
+        bench.wait_on_disk(Written::Message(prompt::CONTINUE_CUT_OFF));
         bench.api.push(Reply::new().text("said it all"));
         bench.kill_cli(session);
         bench.wait_answer(session, "said it all");
@@ -208,10 +211,12 @@ fn a_message_that_never_reached_the_transcript_is_sent_again_under_its_own_uuid(
             bench.api.push(Reply::new().text("first answer"));
             let session = bench.create("the first message");
             bench.wait_answer(session, "first answer");
+            // the first turn is in the transcript before the child stops writing
+            bench.wait_on_disk(Written::Said("first answer"));
             let before = bench.row(session);
             let child = before.child.expect("a child");
             // the child takes no input any more: the message stays in the pipe
-            crate::bench::signal(child.pid, "STOP");
+            signal(child.pid, "STOP");
             bench.send(session, "the second message");
             wait_until(TURN, "the message written", || bench.row(session).turn_count == 2);
             let sent = bench.row(session).replay.sent_as;
@@ -242,6 +247,8 @@ fn a_deleted_transcript_is_replaced_by_a_hand_over() {
         bench.send(session, "the second message");
         gate.wait_reached(TURN);
         bench.api.push(Reply::new().text("the whole answer"));
+        // it still has lines to write, and would make the file anew
+        signal(bench.row(session).child.expect("a child").pid, "STOP");
         for transcript in bench.home.transcripts() {
             fs::remove_file(transcript).expect("deleted");
         }
@@ -260,7 +267,9 @@ fn a_deleted_transcript_is_replaced_by_a_hand_over() {
 #[test]
 fn a_hang_whose_fallback_hangs_too_is_replayed() {
     in_namespace("recovery::a_hang_whose_fallback_hangs_too_is_replayed", || {
-        let bench = Bench::new();
+        // the CLI's own timers end the hangs
+        let timers = [("CLAUDE_BYTE_STREAM_IDLE_TIMEOUT_MS", "10000"), ("API_TIMEOUT_MS", "5000")];
+        let bench = Bench::with(limits(), &timers);
         bench.api.script(|_, n| {
             let reply = Reply::new().text("an answer after all");
             match n {
@@ -286,7 +295,7 @@ fn a_first_message_that_died_is_sent_in_a_new_conversation() {
         bench.api.push(Reply::new().text("half an answer").hold_after(2, &gate));
         let session = bench.create("the only message");
         gate.wait_reached(TURN);
-        bench.wait_on_disk("the only message");
+        bench.wait_on_disk(Written::Message("the only message"));
         wait_until(TURN, "the CLI's id", || bench.row(session).cli_session_id.is_some());
         let before = bench.row(session).cli_session_id;
         bench.api.push(Reply::new().text("the whole answer"));
@@ -305,9 +314,9 @@ fn a_reply_that_falls_silent_is_given_up_by_the_watchdog_and_replayed() {
     in_namespace(
         "recovery::a_reply_that_falls_silent_is_given_up_by_the_watchdog_and_replayed",
         || {
-            let limits = Limits { silence_open_block_ms: 12_000, ..crate::bench::limits() };
+            let limits = Limits { silence_open_block_ms: 12_000, ..limits() };
             // the CLI's own timer is out of reach: nobody but our watchdog ends this turn
-            let bench = Bench::with(limits, &[("CLAUDE_BYTE_STREAM_IDLE_TIMEOUT_MS", "300000")]);
+            let bench = Bench::with(limits, &[]);
             bench.api.push(Reply::new().text("and then it fell silent").hang_after(2));
             bench.api.push(Reply::new().text("an answer after all"));
             let session = bench.create("please answer this");

@@ -11,6 +11,7 @@ use serde_json::json;
 use std::fs;
 use std::time::Duration;
 
+const LIMIT: Duration = Duration::from_secs(60);
 const ASKED: (Status, Option<PendingAction>) =
     (Status::Running, Some(PendingAction::PermissionRequest));
 
@@ -33,7 +34,7 @@ fn a_permission_is_allowed_and_another_denied() {
             bench
                 .command(Command::ReplyCard { session, request: request.clone(), reply })
                 .expect("answered");
-            wait_until(Duration::from_secs(30), "the card to go", || {
+            wait_until(LIMIT, "the card to go", || {
                 bench.row(session).card.is_none_or(|card| card.request != request)
             });
         }
@@ -98,7 +99,7 @@ fn what_is_sent_while_a_turn_runs_is_queued_and_sent_one_by_one() {
         bench.api.push(Reply::new().text("two"));
         bench.api.push(Reply::new().text("three"));
         let session = bench.create("message one");
-        gate.wait_reached(Duration::from_secs(30));
+        gate.wait_reached(LIMIT);
         bench.send(session, "message two");
         bench.send(session, "message three");
         gate.open();
@@ -117,7 +118,7 @@ fn stop_ends_the_turn_and_keeps_the_process() {
         let gate = crate::support::mock_api::Gate::new();
         bench.api.push(Reply::new().text("a long story").hold_after(1, &gate));
         let session = bench.create("tell me a story");
-        gate.wait_reached(Duration::from_secs(30));
+        gate.wait_reached(LIMIT);
         let child = bench.row(session).child;
         bench.command(Command::Stop { session }).expect("stopped");
         let stopped = (Status::NeedsYou, Some(PendingAction::Stopped));

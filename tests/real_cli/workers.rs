@@ -15,7 +15,7 @@ const TASK: &str = "Count the parser's tests.";
 
 fn worker_of(bench: &Bench, parent: SessionId) -> SessionRow {
     wait_for(LONG, "a worker", || {
-        let rows = bench.handle().snapshot().expect("a snapshot").rows;
+        let rows = bench.rows();
         rows.into_iter().map(|view| view.row).find(|row| row.parent == Some(parent))
     })
 }
@@ -70,9 +70,11 @@ fn the_model_spawns_a_worker_lists_it_opens_a_gate_and_gets_the_report() {
                 (None, vec!["build"]),
                 "the app consents by itself"
             );
+            // its CLI asks the API before the app has read all that it said
+            wait_until(LONG, "the CLI's id", || bench.row(worker.id).cli_session_id.is_some());
             let row = bench.row(worker.id);
             assert_eq!((row.title.as_str(), row.launch_request), ("Counter", None));
-            assert!(row.cli_session_id.is_some() && row.replay.message.is_some());
+            assert!(row.replay.message.is_some());
             let parents: Vec<Request> = bench
                 .api
                 .main_requests()
@@ -92,7 +94,7 @@ fn the_model_spawns_a_worker_lists_it_opens_a_gate_and_gets_the_report() {
             at_work.open();
             bench.wait_answer(worker.id, "There are 7 of them.");
             wait_until(LONG, "the report in the queue", || {
-                let rows = bench.handle().snapshot().expect("a snapshot").rows;
+                let rows = bench.rows();
                 rows.iter().any(|view| view.row.id == parent && view.live.queue.len() == 1)
             });
             in_turn.open();

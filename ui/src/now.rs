@@ -11,6 +11,9 @@ use std::time::Duration;
 /// every row look at itself again.
 const FRESH_MILLIS: i64 = 5_000;
 
+/// Flips bring it forward no more often than this, however many rows count their seconds.
+const FLIPS_APART: Millis = 250;
+
 /// The clock, copied around freely.
 #[derive(Clone, Copy)]
 pub struct Clock {
@@ -27,7 +30,8 @@ impl Clock {
         let apart = Limits::default().pulse_ms;
         let pending = StoredValue::new(None::<TimeoutHandle>);
         Effect::new(move |_| {
-            let flip = next_flip(clock.now.get());
+            let last = clock.now.get();
+            let flip = next_flip(last).map(|flip| flip.max(last.wall.plus(FLIPS_APART)));
             let wait = next_look(clock.pulse.get(), flip, read().wall, apart);
             pending.update_value(|old| {
                 if let Some(old) = old.take() {

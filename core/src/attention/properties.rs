@@ -2,6 +2,7 @@
 
 use super::tests::{now_at, policy, view};
 use super::*;
+use crate::ipc::RelaunchView;
 use crate::session::StopReason;
 use alloc::vec::Vec;
 use proptest::prelude::*;
@@ -21,10 +22,11 @@ fn any_view() -> impl Strategy<Value = RowView> {
         proptest::option::of(proptest::sample::select(PendingAction::ALL)),
         times.clone(),
         proptest::option::of(times),
-        any::<(bool, bool, bool)>(),
-        proptest::option::of("[ -~]{0,60}"),
+        any::<(bool, bool, bool, bool)>(),
+        (proptest::option::of("[ -~]{0,60}"), any_launch()),
     )
-        .prop_map(|(status, pending, changed, hide, (delivered, deleted, turn), words)| {
+        .prop_map(|(status, pending, changed, hide, flags, (words, launch))| {
+            let (delivered, deleted, turn, cannot_launch) = flags;
             let mut view = view(status, pending);
             view.row.status_changed_at.0 += changed;
             view.row.hide_since = hide.map(|at| Wall(view.row.status_changed_at.0 + at));
@@ -32,8 +34,19 @@ fn any_view() -> impl Strategy<Value = RowView> {
             view.row.deleted_at = (deleted && delivered).then_some(view.row.status_changed_at);
             view.row.turn = view.row.turn.filter(|_| turn);
             view.row.words = words;
+            view.row.cannot_launch = cannot_launch;
+            (view.live.place, view.live.relaunch) = launch;
             view
         })
+}
+
+/// A place in line and a launch that failed, each or neither.
+fn any_launch() -> impl Strategy<Value = (Option<u32>, Option<RelaunchView>)> {
+    let next = proptest::option::of(-2_000_i64..31_000);
+    let relaunch = (1_u32..1_000, next, "[ -~]{0,60}").prop_map(|(attempts, next, words)| {
+        RelaunchView { attempts, next: next.map(|age| now_at(age).wall), words }
+    });
+    (proptest::option::of(1_u32..1_000), proptest::option::of(relaunch))
 }
 
 fn holds(v: &RowView, on: bool, age: i64) -> Result<(), TestCaseError> {
@@ -66,9 +79,16 @@ fn holds(v: &RowView, on: bool, age: i64) -> Result<(), TestCaseError> {
     if row.status == Status::NeedsYou && row.pending.is_none() && !row.is_gone() {
         prop_assert_eq!((a.tone, a.section), (Tone::Amber, Section::NeedsYou));
     }
+    // what a launch waits for is nobody's business but that of a row that is shown as launched
+    let mut quiet = v.clone();
+    (quiet.live.place, quiet.live.relaunch) = (None, None);
+    if !matches!(a.state, RowState::ComingBack | RowState::CannotLaunch) {
+        prop_assert_eq!(&attention(&quiet, &policy, &limits, now), &a);
+    }
     if a.tone == Tone::Red {
         prop_assert!(
             failed
+                || (row.status == Status::Starting && row.cannot_launch)
                 || row.in_shape()
                 || row.status == Status::Error
                 || row.pending == Some(PendingAction::ApiError)

@@ -1,6 +1,8 @@
 //! Tables: every legal status × pending action × age × policy, as whole values, and the boundaries
 //! of the hidden time.
 
+mod launches;
+
 use super::*;
 use crate::card::{Card, CardKind};
 use crate::id::Uuid;
@@ -340,7 +342,7 @@ fn words_of_the_system_are_the_reason_cut_and_the_strip_whole() {
     let mut failed = view(Status::Error, None);
     failed.row.words = Some(words.into());
     let found = look_at(&failed, 0, true);
-    assert_eq!(found.reason.words().as_deref(), Some("spawn claude: Resource temporarily unav…"));
+    assert_eq!(found.reason.words().as_deref(), Some("Resource temporarily unavailable"));
     assert_eq!(found.row_tooltip.as_deref(), Some(words));
     assert_eq!(found.strip, Some(Strip { text: words.into() }));
 

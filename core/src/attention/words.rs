@@ -8,6 +8,7 @@ use crate::session::{Holder, SessionRow, Status, StopReason};
 use crate::time::Wall;
 use alloc::format;
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 use serde_json::Value;
 
 /// A reason is at most this long.
@@ -81,13 +82,11 @@ pub(super) fn reason(state: RowState, view: &RowView, now: Wall) -> Reason {
         RowState::RecoveryFailed => Reason::Text(next_try(view, now)),
         RowState::RecoveryStopped => fixed("auto-retry stopped"),
         RowState::RecoveryFailedOff => fixed("auto-recovery is off"),
-        RowState::LaunchError => {
-            said(row.words.clone().or(Some("it could not be launched".into())))
-        }
-        RowState::CannotLaunch => said(Some(launch_words(view))),
+        RowState::LaunchError => said(Some(shortest(row.words.clone()))),
+        RowState::CannotLaunch => said(Some(shortest(launch_words(view)))),
         RowState::ApiError => said(row.words.clone().or(Some("the request was refused".into()))),
         RowState::Suspended => fixed("by an app restart"),
-        RowState::ComingBack => said(coming_back(view)),
+        RowState::ComingBack => view.live.place.map_or(Reason::None, |at| fixed(&in_line(at))),
         RowState::Paused | RowState::Ended | RowState::Gone => Reason::None,
     }
 }
@@ -98,9 +97,7 @@ pub(super) fn row_tooltip(state: RowState, view: &RowView, now: Wall) -> Option<
     let fixed = match state {
         RowState::Running => "Working",
         RowState::ComingBack => {
-            return Some(
-                coming_back(view).map_or("Launching".into(), |why| format!("Launching; {why}")),
-            );
+            return Some(launching(view));
         }
         RowState::YourTurn if row.delivered => "Finished; your turn",
         RowState::YourTurn => return Some(row.words.clone().unwrap_or("Your turn".into())),
@@ -128,10 +125,10 @@ pub(super) fn row_tooltip(state: RowState, view: &RowView, now: Wall) -> Option<
             return Some(row.words.clone().unwrap_or("It could not be launched".into()));
         }
         RowState::CannotLaunch => {
-            return Some(match relaunch_words(view, now) {
-                Some(tries) => format!("{}; {tries}", bare(&launch_words(view))),
-                None => launch_words(view),
-            });
+            let relaunch = view.live.relaunch.as_ref();
+            let attempt = relaunch.map(|relaunch| format!("attempt {}", relaunch.attempts));
+            let tries = attempt.into_iter().chain(next_launch(view, now, "next"));
+            return Some(followed(launch_words(view), tries.collect()));
         }
         RowState::ApiError => {
             return Some(row.words.clone().unwrap_or("The request was refused".into()));
@@ -150,10 +147,7 @@ pub(super) fn strip(state: RowState, view: &RowView, now: Wall) -> String {
             if hindrance(view).is_some() {
                 return sentence_of(&tooltip);
             }
-            let mut next = next_try(view, now);
-            if let Some(first) = next.get_mut(..1) {
-                first.make_ascii_uppercase();
-            }
+            let next = capital(next_try(view, now));
             format!("{} {}", sentence_of(&tooltip), sentence_of(&next))
         }
         RowState::RecoveryStopped => {
@@ -167,6 +161,10 @@ pub(super) fn strip(state: RowState, view: &RowView, now: Wall) -> String {
                 }
                 Some(StopReason::HardCap) | None => sentence_of(sentence),
             }
+        }
+        RowState::CannotLaunch => {
+            let next = next_launch(view, now, "next try").into_iter().collect();
+            sentence_of(&followed(launch_words(view), next))
         }
         // the label holds the first half
         RowState::Suspended => "By an app restart.".into(),
@@ -187,7 +185,6 @@ pub(super) fn strip(state: RowState, view: &RowView, now: Wall) -> String {
         | RowState::CutOffRecoveryOff
         | RowState::RecoveryFailedOff
         | RowState::LaunchError
-        | RowState::CannotLaunch
         | RowState::ApiError
         | RowState::Gone => {
             row_tooltip(state, view, now).map(|text| sentence_of(&text)).unwrap_or_default()
@@ -196,31 +193,36 @@ pub(super) fn strip(state: RowState, view: &RowView, now: Wall) -> String {
 }
 
 /// Why no launch succeeds, in the system's words.
-fn launch_words(view: &RowView) -> String {
+fn launch_words(view: &RowView) -> Option<String> {
     let said = view.live.relaunch.as_ref().map(|relaunch| relaunch.words.clone());
-    said.or(view.row.words.clone()).unwrap_or("it could not be launched".into())
+    said.or_else(|| view.row.words.clone())
 }
 
-/// The attempt and when the next one is due.
-fn relaunch_words(view: &RowView, now: Wall) -> Option<String> {
+/// When the next launch is due, or what it waits for.
+fn next_launch(view: &RowView, now: Wall, ahead: &str) -> Option<String> {
     // rule: A-14
-    let relaunch = view.live.relaunch.as_ref()?;
-    let attempt = format!("attempt {}", relaunch.attempts);
-    Some(match relaunch.next.map(|next| next.since(now)) {
-        Some(left) if left > 0 => {
-            format!("{attempt}, next in {} s", (left + SECOND_MS - 1) / SECOND_MS)
-        }
-        Some(_) | None => format!("{attempt}, trying again now"),
+    if let Some(place) = view.live.place {
+        return Some(in_line(place));
+    }
+    Some(match view.live.relaunch.as_ref()?.next.map(|next| next.since(now)) {
+        Some(left @ 1..) => format!("{ahead} in {} s", (left + SECOND_MS - 1) / SECOND_MS),
+        Some(_) | None => "trying again now".into(),
     })
 }
 
-/// What a session that is being launched waits for.
-fn coming_back(view: &RowView) -> Option<String> {
-    if let Some(place) = view.live.place {
-        return Some(format!("starting soon, {} in line", ordinal(place)));
+/// What a session that is being launched waits for, as a tooltip.
+fn launching(view: &RowView) -> String {
+    match (view.live.place, &view.live.relaunch) {
+        (Some(place), _) => capital(in_line(place)),
+        (None, Some(relaunch)) => {
+            format!("Launching; the machine looks busy, attempt {}", relaunch.attempts)
+        }
+        (None, None) => "Launching".into(),
     }
-    let relaunch = view.live.relaunch.as_ref()?;
-    Some(format!("the machine looks busy, attempt {}", relaunch.attempts))
+}
+
+fn in_line(place: u32) -> String {
+    format!("starting soon, {} in line", ordinal(place))
 }
 
 fn ordinal(n: u32) -> String {
@@ -265,7 +267,7 @@ pub(super) fn countdown_flip(due: Wall, now: Wall) -> Option<Wall> {
     flip_by(MINUTE_MS, due, now)
 }
 
-/// When the words of [`relaunch_words`] change by time alone.
+/// When the words of [`next_launch`] change by time alone.
 pub(super) fn seconds_flip(due: Wall, now: Wall) -> Option<Wall> {
     flip_by(SECOND_MS, due, now)
 }
@@ -369,9 +371,31 @@ fn with_words(text: &str, row: &SessionRow) -> String {
     }
 }
 
-/// Without the full stop, so that words can follow.
-fn bare(text: &str) -> &str {
-    text.trim_end().trim_end_matches('.')
+/// The system's words with what happens next behind the first sentence: advice comes after it.
+fn followed(said: Option<String>, next: Vec<String>) -> String {
+    let said = said.unwrap_or("It could not be launched".into());
+    if next.is_empty() {
+        return said;
+    }
+    let next = next.join(", ");
+    match said.split_once(". ") {
+        Some((first, advice)) => format!("{first}; {next}. {advice}"),
+        None => format!("{}; {next}", said.trim_end().trim_end_matches('.')),
+    }
+}
+
+/// The system's error in its shortest form: without what was tried, the number and the advice.
+fn shortest(said: Option<String>) -> String {
+    let said = said.unwrap_or("it could not be launched".into());
+    let error = said.split_once(" (os error ").map(|(tried, _)| tried);
+    error.and_then(|tried| tried.rsplit(": ").next()).map(String::from).unwrap_or(said)
+}
+
+fn capital(mut text: String) -> String {
+    if let Some(first) = text.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    text
 }
 
 fn sentence_of(text: &str) -> String {

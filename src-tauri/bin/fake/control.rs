@@ -4,6 +4,7 @@
 use crate::clock::Stopwatch;
 use crate::protocol;
 use crate::session::{Incoming, Input, Session};
+use crate::transcript::text_of;
 use serde_json::{Value, json};
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
@@ -81,13 +82,14 @@ impl Session {
             self.leave(1);
         }
         let uuid = line["uuid"].as_str().map(str::to_owned);
+        // acknowledged, not run again (capture B4)
+        let again = uuid.as_ref().is_some_and(|uuid| !self.seen.insert(uuid.clone()));
+        self.record.heard(uuid.as_deref(), &text_of(&line["message"]["content"]), again);
         if let Some(uuid) = &uuid {
-            if !self.seen.insert(uuid.clone()) {
-                // acknowledged, not run again (capture B4)
-                self.out.emit(protocol::lifecycle(uuid, "completed"));
-                return;
-            }
-            self.out.emit(protocol::lifecycle(uuid, "queued"));
+            self.out.emit(protocol::lifecycle(uuid, if again { "completed" } else { "queued" }));
+        }
+        if again {
+            return;
         }
         self.queue.push_back(Incoming { uuid, content: line["message"]["content"].clone() });
     }

@@ -5,6 +5,7 @@ use crate::args::Args;
 use crate::attempts::Attempts;
 use crate::clock::{self, Stopwatch};
 use crate::protocol::{self, Out};
+use crate::record::Record;
 use crate::transcript::{self, Transcript};
 use crate::{ids, process, script, turn};
 use serde_json::{Value, json};
@@ -59,6 +60,7 @@ pub(crate) struct Session {
     pub(crate) seen: HashSet<String>,
     pub(crate) transcript: Transcript,
     pub(crate) attempts: Attempts,
+    pub(crate) record: Record,
     pub(crate) totals: Totals,
     /// Tokens in the context, as `usage N` set them.
     pub(crate) context: u64,
@@ -102,6 +104,7 @@ impl Session {
             inbox: read_stdin(),
             queue: VecDeque::new(),
             seen: attempts.answered().iter().cloned().collect(),
+            record: Record::open(&config, &id),
             totals: Totals::default(),
             context: crate::limits::CONTEXT_TOKENS,
             busy: false,

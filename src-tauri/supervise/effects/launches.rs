@@ -5,6 +5,7 @@
 
 use super::ground::Ground;
 use super::sink::{Parents, Sink};
+use super::words;
 use crate::supervise::children;
 use crate::supervise::driver::inbox::{Failed, Inbox, Message};
 use crate::supervise::logs::redact;
@@ -57,10 +58,7 @@ impl Launches {
         let parents = Arc::clone(&self.parents);
         let started = worker("launch", move || launch(key, &plan, &ground, &inbox, parents));
         if let Err(error) = started {
-            let words = format!(
-                "A thread for the start cannot be made: {error}. Close something that you do not need."
-            );
-            let child = Err(Failed { errno: error.raw_os_error(), words });
+            let child = Err(words::no_thread(&error));
             own.push_back(Message::Launched { session: key.session, launch: key.launch, child });
         }
     }
@@ -208,7 +206,7 @@ fn launch(
             Sink::new(key, Arc::clone(inbox), Arc::clone(&parents), Arc::clone(&gate), ground);
         let drain = Duration::from_millis(ground.limits.drain_ms);
         let child = pty::spawn(&line, drain, move |event| sink.take(event))
-            .map_err(|error| super::words::refused(&line, &error))?;
+            .map_err(|error| words::refused(&line, &error))?;
         parents.record(key.session, child.id());
         Ok(child)
     });

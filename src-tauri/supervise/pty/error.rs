@@ -15,7 +15,7 @@ pub enum SpawnStep {
     Folder,
     /// Fork or exec.
     Exec,
-    /// The process ran, but a thread for it could not be made; it was killed again.
+    /// The process ran, but what attends to it could not be made; it was killed again.
     Thread,
 }
 
@@ -48,17 +48,38 @@ pub enum WriteRefused {
     Closed,
 }
 
+/// The error of a terminal that was not opened.
+pub(super) fn open_error(said: &str) -> SpawnError {
+    let error = match errno_in_words(said) {
+        Some(errno) => io::Error::from_raw_os_error(errno),
+        None => io::Error::other(said.to_string()),
+    };
+    SpawnError::new(SpawnStep::OpenPty, "cannot open a terminal", &error)
+}
+
 /// portable-pty says the error number only inside its message: `Os { code: 24, …`.
-pub(super) fn errno_in_words(message: &str) -> Option<i32> {
+fn errno_in_words(message: &str) -> Option<i32> {
     let (_, rest) = message.split_once("code: ")?;
     rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
+/// What the way to a program or to a folder can be the reason of.
+const PATH_TROUBLE: [i32; 9] = [
+    libc::ENOENT,
+    libc::EACCES,
+    libc::ENOTDIR,
+    libc::ELOOP,
+    libc::EIO,
+    libc::ESTALE,
+    libc::ENOTCONN,
+    libc::EHOSTDOWN,
+    libc::ETIMEDOUT,
+];
+
 /// The system gives one number for "no such program" and "no such folder"; look which it was.
 pub(super) fn exec_error(line: &LaunchLine, error: &io::Error) -> SpawnError {
     let raw = error.raw_os_error();
-    let path_trouble = [libc::ENOENT, libc::EACCES, libc::ENOTDIR].map(Some).contains(&raw);
-    if path_trouble && !can_enter(&line.cwd) {
+    if raw.is_some_and(|raw| PATH_TROUBLE.contains(&raw)) && !can_enter(&line.cwd) {
         let what = format!("cannot enter the folder {}", line.cwd.display());
         return SpawnError::new(SpawnStep::Folder, &what, error);
     }
@@ -71,4 +92,20 @@ fn can_enter(folder: &Path) -> bool {
     let mut inside = folder.as_os_str().to_os_string();
     inside.push("/.");
     std::fs::metadata(inside).is_ok_and(|found| found.is_dir())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_that_is_not_opened_tells_its_number() {
+        let said = r#"failed to openpty: Os { code: 24, kind: Uncategorized, message: "x" }"#;
+        let error = open_error(said);
+        assert_eq!((error.errno, error.step), (Some(libc::EMFILE), SpawnStep::OpenPty));
+        let words = "cannot open a terminal: Too many open files (os error 24)";
+        assert_eq!(error.message, words);
+        let error = open_error("who knows");
+        assert_eq!((error.errno, &*error.message), (None, "cannot open a terminal: who knows"));
+    }
 }

@@ -51,8 +51,9 @@ where
         rustix::io::ioctl_fionbio(&stdin, true)?;
         // the waiter drops its end when the child is dead; both others see that in their poll
         let (alive, wake) = UnixStream::pair()?;
+        let wake = Arc::new(wake);
 
-        let writer = Writer { stdin, wake: wake.try_clone()?, sink: sink.clone() };
+        let writer = Writer { stdin, wake: Arc::clone(&wake), sink: sink.clone() };
         let writer = thread("write", pid, move || writer.run(&messages))?;
         let reader = Reader::new(master, stderr, wake, Arc::clone(&shared), drain_grace, sink);
         thread("read", pid, move || reader.run(writer))?;
@@ -110,7 +111,7 @@ fn wait_ready(fds: &mut [PollFd<'_>], limit: Option<Duration>) -> bool {
 
 struct Writer<S> {
     stdin: ChildStdin,
-    wake: UnixStream,
+    wake: Arc<UnixStream>,
     sink: S,
 }
 
@@ -158,7 +159,7 @@ struct Reader<S> {
     stdout_open: bool,
     stderr: Option<ChildStderr>,
     line: Line,
-    wake: UnixStream,
+    wake: Arc<UnixStream>,
     shared: Arc<Shared>,
     drain_grace: Duration,
     piece: Vec<u8>,
@@ -169,7 +170,7 @@ impl<S: Fn(ChildEvent)> Reader<S> {
     fn new(
         master: File,
         stderr: ChildStderr,
-        wake: UnixStream,
+        wake: Arc<UnixStream>,
         shared: Arc<Shared>,
         drain_grace: Duration,
         sink: S,

@@ -121,14 +121,14 @@ pub(crate) const ROWS: [Row; 5] = [
         change: SettingChange::ShowInterruptions,
         disabled_by: |_| None,
     },
-    // rule: ST-04
+    // rule: ST-04, RS-25
     Row {
         page: PageName::Workflow,
         group: "",
         key: "relentlessSessionRelaunch",
         label: "Keep Relaunching a Session Until It's Back",
         helper: "When a session that was running fails to launch because the machine is momentarily overloaded (a transient OS hiccup), keep retrying — with a growing gap between tries — until it comes back, instead of giving up after a few attempts. Genuine errors still stop and turn red.",
-        later: true,
+        later: false,
         value: |settings| settings.relentless_session_relaunch,
         change: SettingChange::RelentlessSessionRelaunch,
         disabled_by: |switches| switches.relentless_relaunch.then_some(SWITCH_NAMES[5]),

@@ -199,7 +199,7 @@ fn cut_off(seq: u64) -> Memo<Option<Tone>> {
         }
         let seen = store.attention(transcript.session)?;
         match seen.state {
-            RowState::Running | RowState::ComingBack | RowState::CannotLaunch => None,
+            RowState::Running | RowState::ComingBack => None,
             RowState::YourTurn
             | RowState::Question
             | RowState::PlanReady
@@ -215,6 +215,7 @@ fn cut_off(seq: u64) -> Memo<Option<Tone>> {
             | RowState::RecoveryStopped
             | RowState::RecoveryFailedOff
             | RowState::LaunchError
+            | RowState::CannotLaunch
             | RowState::ApiError
             | RowState::Suspended
             | RowState::Paused
