@@ -27,6 +27,15 @@ impl Os {
         }
     }
 
+    /// What the system says when it is too busy: `EAGAIN`, or libuv's UNKNOWN.
+    pub(crate) const fn busy(self) -> i32 {
+        match self {
+            Os::Linux => 11,
+            Os::MacOs => 35,
+            Os::Windows => -4094,
+        }
+    }
+
     /// The error numbers of a spawn that may succeed a moment later (OD-48).
     const fn transient(self) -> &'static [i32] {
         match self {
@@ -75,6 +84,7 @@ mod tests {
             assert!(!is_transient_spawn_error(Os::Windows, Some(errno)), "windows {errno}");
         }
         for os in [Os::Linux, Os::MacOs, Os::Windows] {
+            assert!(is_transient_spawn_error(os, Some(os.busy())), "{os:?}");
             assert!(!is_transient_spawn_error(os, None), "{os:?}");
         }
     }

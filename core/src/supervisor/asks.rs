@@ -1,15 +1,15 @@
 //! Questions to the shell and what goes on when they are answered. The row is read again at the
 //! answer: what was decided before the question may no longer hold.
 
-use super::live::Delivery;
-use super::replaying::{Refusal, actor_of};
-use super::{Act, Answer, AskId, Question, TranscriptFacts};
+use super::live::Live;
+use super::looks::facts_of;
+use super::replaying::actor_of;
+use super::{Act, Answer, AskId, Question};
 use super::{Cx, State};
 use crate::id::SessionId;
 use crate::ipc::{IpcCode, IpcError, Reply};
-use crate::prompt;
-use crate::recovery::replay_plan::{MessagePlan, message_plan, resume_id};
-use crate::session::{ChildMark, Holder};
+use crate::recovery::replay_plan::{MessagePlan, message_plan};
+use crate::session::ChildMark;
 use crate::time::{Millis, Mono};
 use crate::verdict::Source;
 use alloc::string::String;
@@ -53,14 +53,6 @@ pub(super) enum AskFor {
     SwitchModel { session: SessionId, model: Option<String>, reply: super::ReplyTo },
 }
 
-/// Folder, transcript and who else has it open, as one look found them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Looked {
-    pub folder_present: bool,
-    pub found: TranscriptFacts,
-    pub holder: Option<Holder>,
-}
-
 /// An open question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Asked {
@@ -87,59 +79,6 @@ impl State {
         ask
     }
 
-    /// The question before a launch. An answer that comes when `asking` names another is ignored.
-    pub(super) fn ask_launch(&mut self, cx: &mut Cx, id: SessionId, purpose: LaunchFor) {
-        let Some(question) = self.transcript_question(id) else {
-            return;
-        };
-        let wait = self.limits.ask_ms;
-        let ask = self.ask(cx, AskFor::Launch { session: id, purpose }, question, wait);
-        if let Some(session) = self.session(id) {
-            session.live.asking = Some(ask);
-            session.live.probing = None;
-        }
-        cx.touched.insert(id);
-    }
-
-    /// The question of the scan or of a rung about one row: holds nobody else up.
-    pub(super) fn probe(&mut self, cx: &mut Cx, id: SessionId, what: AskFor) {
-        let Some(question) = self.transcript_question(id) else {
-            return;
-        };
-        let wait = self.limits.ask_ms;
-        let ask = self.ask(cx, what, question, wait);
-        if let Some(session) = self.session(id) {
-            session.live.probing = Some(ask);
-        }
-    }
-
-    pub(super) fn transcript_question(&self, id: SessionId) -> Option<Question> {
-        let row = &self.sessions.get(&id)?.row;
-        let mut uuids = row.replay.sent_as.clone();
-        uuids.extend(row.replay.continued_as.iter().copied());
-        Some(Question::Transcript {
-            folder: row.folder.clone(),
-            account: row.account.clone(),
-            cli_session: resume_id(row),
-            copied_from: row.cli_session_before,
-            uuids,
-        })
-    }
-
-    /// Asks for the banner whether the folder is there; one question at a time.
-    pub(super) fn ask_folder(&mut self, cx: &mut Cx, id: SessionId) {
-        let what = AskFor::Folder { session: id };
-        if self.asks.values().any(|asked| asked.what == what) {
-            return;
-        }
-        let Some(session) = self.sessions.get(&id) else {
-            return;
-        };
-        let question = Question::Folder { folder: session.row.folder.clone() };
-        let wait = self.limits.ask_ms;
-        self.ask(cx, what, question, wait);
-    }
-
     pub(super) fn answer(&mut self, cx: &mut Cx, ask: AskId, answer: Answer) {
         let Some(asked) = self.asks.remove(&ask) else {
             cx.log(None, alloc::format!("an answer to question {} came too late", ask.0));
@@ -158,39 +97,41 @@ impl State {
         };
         let words = String::from("no answer in time");
         cx.log(None, alloc::format!("question {}: {words}", ask.0));
-        self.answered(cx, ask, asked.what, Answer::Failed { words, errno: None });
+        // a machine that takes so long is too busy, as when it says so itself
+        let errno = Some(self.os.busy());
+        self.answered(cx, ask, asked.what, Answer::Failed { words, errno });
     }
 
     fn answered(&mut self, cx: &mut Cx, ask: AskId, what: AskFor, answer: Answer) {
         self.note_look(cx.now.mono, &what, &answer);
         match what {
             AskFor::Respawn { session } => {
-                if self.still_asking(session, ask) {
+                if self.waited_for(session, ask, |live| &mut live.asking) {
                     self.respawn_answered(cx, session, &answer);
                 }
             }
             AskFor::Headroom => self.headroom_answered(cx, ask, &answer),
             AskFor::Alive { children } => self.alive_answered(cx, &children, &answer),
             AskFor::Launch { session, purpose } => {
-                if self.still_asking(session, ask) {
+                if self.waited_for(session, ask, |live| &mut live.asking) {
                     self.launch_answered(cx, session, purpose, &answer);
                 } else {
                     cx.log(Some(session), "the launch asked about was overtaken");
                 }
             }
             AskFor::Handover { session, purpose, calls } => {
-                if self.still_asking(session, ask) {
+                if self.waited_for(session, ask, |live| &mut live.asking) {
                     self.handover_answered(cx, session, purpose, &calls, answer);
                 }
             }
             AskFor::ScanRow { session } => {
-                if self.still_probing(session, ask) {
+                if self.waited_for(session, ask, |live| &mut live.probing) {
                     self.scan_answered(cx, session, &answer);
                 }
                 self.valve_if_known(cx);
             }
             AskFor::Rung { session } => {
-                if self.still_probing(session, ask) {
+                if self.waited_for(session, ask, |live| &mut live.probing) {
                     self.rung_answered(cx, session, &answer);
                 }
             }
@@ -235,169 +176,28 @@ impl State {
         }
     }
 
-    /// Folder and conversation were looked at: a spawn may build on it for a while.
-    fn note_look(&mut self, now: Mono, what: &AskFor, answer: &Answer) {
-        let looked = match what {
-            AskFor::Launch { session, .. }
-            | AskFor::Respawn { session }
-            | AskFor::ScanRow { session }
-            | AskFor::Rung { session } => *session,
-            AskFor::Handover { .. }
-            | AskFor::Scan
-            | AskFor::TurnEnd { .. }
-            | AskFor::Folder { .. }
-            | AskFor::TakeOver { .. }
-            | AskFor::SwitchModel { .. }
-            | AskFor::Headroom
-            | AskFor::Alive { .. } => return,
-        };
-        if Self::facts_of(answer).is_some()
-            && let Some(session) = self.session(looked)
-        {
-            session.live.looked_at = Some(now);
-        }
-    }
-
-    /// A launch that is planned has waited: folder and conversation are looked at again.
-    pub(super) fn look_before_spawn(&mut self, cx: &mut Cx, id: SessionId) {
-        let Some(question) = self.transcript_question(id) else {
-            return;
-        };
-        let wait = self.limits.ask_ms;
-        let ask = self.ask(cx, AskFor::Respawn { session: id }, question, wait);
-        if let Some(session) = self.session(id) {
-            session.live.asking = Some(ask);
-        }
-    }
-
-    fn respawn_answered(&mut self, cx: &mut Cx, id: SessionId, answer: &Answer) {
-        // rule: INV-07, A-12
-        let Some(purpose) = self
-            .sessions
-            .get(&id)
-            .and_then(|session| session.live.delivery.as_ref().map(Delivery::launch_for))
-        else {
-            return;
-        };
-        let Some(Looked { folder_present, holder, .. }) = Self::facts_of(answer) else {
-            self.drop_plan(id);
-            self.look_failed(cx, id, purpose, answer);
-            return;
-        };
-        self.folder_seen(cx, id, folder_present);
-        self.held_seen(cx, id, holder);
-        let refusal = if !folder_present {
-            Refusal::FolderMissing
-        } else if self.held_back(id) {
-            Refusal::Held
-        } else {
-            // the line goes on with it
-            return;
-        };
-        if let Some(session) = self.session(id) {
-            session.live.drop_launch();
-        }
-        self.launch_refused(cx, id, purpose, refusal);
-    }
-
-    /// What was planned is planned anew when the launch goes on.
-    fn drop_plan(&mut self, id: SessionId) {
-        if let Some(session) = self.session(id) {
-            session.live.delivery = None;
-            session.live.leave_line();
-        }
-    }
-
-    fn still_probing(&mut self, id: SessionId, ask: AskId) -> bool {
-        let Some(session) = self.session(id) else {
-            return false;
-        };
-        let ours = session.live.probing == Some(ask);
-        if ours {
-            session.live.probing = None;
-        }
-        ours
-    }
-
-    fn still_asking(&mut self, id: SessionId, ask: AskId) -> bool {
-        let Some(session) = self.session(id) else {
-            return false;
-        };
-        let ours = session.live.asking == Some(ask);
-        if ours {
-            session.live.asking = None;
-        }
-        ours
-    }
-
-    /// The old child is gone: what was looked at while it could still write is looked at again.
-    pub(super) fn look_again(&mut self, cx: &mut Cx, id: SessionId) {
-        // rule: A-04
-        let now = cx.now.mono;
-        let Some(session) = self.sessions.get_mut(&id) else {
-            return;
-        };
-        let asking = session.live.asking.and_then(|ask| self.asks.get(&ask));
-        let probed = session.live.probing.take().is_some();
-        if probed && session.row.in_shape() {
-            self.scan_row(cx, id);
-        } else if probed {
-            session.live.rung_at = Some(now);
-        } else if let Some(AskFor::Launch { purpose, .. }) = asking.map(|asked| &asked.what) {
-            let purpose = *purpose;
-            self.ask_launch(cx, id, purpose);
-        }
-    }
-
-    /// What a look found; `None` when nobody could tell.
-    pub(super) fn facts_of(answer: &Answer) -> Option<Looked> {
-        match answer {
-            Answer::Transcript { folder_present, found, holder } => Some(Looked {
-                folder_present: *folder_present,
-                found: found.clone(),
-                holder: holder.clone(),
-            }),
-            Answer::Folder { .. }
-            | Answer::Stamped { .. }
-            | Answer::Headroom(_)
-            | Answer::Alive { .. }
-            | Answer::TakenOver { .. }
-            | Answer::Handover { .. }
-            | Answer::Failed { .. } => None,
-        }
-    }
-
-    /// The folder is there, or it is not: banner, and one note per disappearance (PF-04).
-    pub(super) fn folder_seen(&mut self, cx: &mut Cx, id: SessionId, present: bool) {
-        // rule: PF-03, PF-04
-        let Some(session) = self.session(id) else {
-            return;
-        };
-        if session.live.folder_missing != present {
-            return;
-        }
-        session.live.folder_missing = !present;
-        cx.touched.insert(id);
-        if !present {
-            self.note(cx, id, prompt::NOTE_FOLDER_MISSING);
-        }
+    /// Whether the session still waits for this very answer; it does no longer.
+    fn waited_for(
+        &mut self,
+        id: SessionId,
+        ask: AskId,
+        slot: fn(&mut Live) -> &mut Option<AskId>,
+    ) -> bool {
+        self.session(id)
+            .is_some_and(|session| slot(&mut session.live).take_if(|open| *open == ask).is_some())
     }
 
     fn launch_answered(&mut self, cx: &mut Cx, id: SessionId, purpose: LaunchFor, answer: &Answer) {
-        let Some(Looked { folder_present, found, holder }) = Self::facts_of(answer) else {
+        let Some(looked) = facts_of(answer) else {
             self.look_failed(cx, id, purpose, answer);
             return;
         };
-        self.folder_seen(cx, id, folder_present);
-        self.held_seen(cx, id, holder);
-        if !folder_present {
-            self.launch_refused(cx, id, purpose, Refusal::FolderMissing);
+        self.looked(cx, id, &looked);
+        if let Some(refusal) = self.refusal(id, &looked) {
+            self.launch_refused(cx, id, purpose, refusal);
             return;
         }
-        if self.held_back(id) {
-            self.launch_refused(cx, id, purpose, Refusal::Held);
-            return;
-        }
+        let found = looked.found;
         match purpose {
             LaunchFor::Queue if self.has_task(id) => self.launch_task(cx, id),
             LaunchFor::Queue if self.queue_is_empty(id) => self.nothing_to_send(cx, id),

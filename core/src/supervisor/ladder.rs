@@ -1,7 +1,8 @@
 //! The re-arm ladder's side of the reducer: entering `recovery_failed`, and each rung from its time to
 //! its failure. What it does with one row is decided in `recovery::rearm_ladder`.
 
-use super::asks::{AskFor, Looked};
+use super::asks::AskFor;
+use super::looks::{Looked, facts_of};
 use super::{Answer, Cx, State};
 use crate::id::SessionId;
 use crate::recovery::rearm_ladder::{LadderAct, after_failure, decide, gap};
@@ -113,12 +114,11 @@ impl State {
     }
 
     pub(super) fn rung_answered(&mut self, cx: &mut Cx, id: SessionId, answer: &Answer) {
-        let Some(looked) = Self::facts_of(answer) else {
+        let Some(looked) = facts_of(answer) else {
             self.postpone(cx, id, &Why::AskPending);
             return;
         };
-        self.folder_seen(cx, id, looked.folder_present);
-        self.held_seen(cx, id, looked.holder.clone());
+        self.looked(cx, id, &looked);
         self.rung(cx, id, Some(&looked));
     }
 

@@ -27,6 +27,8 @@ pub(super) struct Lane {
     /// The question about the machine, for this session.
     asking: Option<(AskId, SessionId)>,
     short: Option<Short>,
+    /// So many were starting at once that none of them counts as hung as fast as alone.
+    crowded_at: Option<Mono>,
     /// The line goes on then, if nothing else happens before.
     wake_at: Option<Mono>,
 }
@@ -49,6 +51,7 @@ impl Default for Lane {
             resume_at: Mono(0),
             asking: None,
             short: None,
+            crowded_at: None,
             wake_at: None,
         }
     }
@@ -65,6 +68,12 @@ impl Lane {
         let turn = self.resume_at.max(now);
         self.resume_at = turn.plus(gap);
         turn
+    }
+
+    /// Whether a start that began then had many others beside it: they slow each other down.
+    pub(super) fn was_crowded(&self, since: Mono) -> bool {
+        // rule: A-02
+        self.crowded_at.is_some_and(|at| at >= since)
     }
 
     /// The machine slept: what was measured before it says nothing.
@@ -99,6 +108,9 @@ impl State {
         self.drop_left();
         let now = cx.now.mono;
         let free = self.may_spawn();
+        if !free && let Some(id) = self.lane.line.values().next().copied() {
+            self.decided(cx, id, Actor::Launch, "wait: enough launches are under way");
+        }
         let not_before =
             self.lane.short.map_or(self.lane.next_at, |short| short.again.max(self.lane.next_at));
         if free && self.lane.asking.is_none() && !self.quitting {
@@ -123,7 +135,7 @@ impl State {
             let live = &mut session.live;
             let waits = live.ticket == Some(*ticket) && live.restart_under_way();
             if !waits && live.ticket == Some(*ticket) {
-                live.ticket = None;
+                live.leave_line();
             }
             waits
         });
@@ -131,12 +143,23 @@ impl State {
 
     /// Whether one more spawn may start now.
     fn may_spawn(&self) -> bool {
+        !self.spawn_slots_full() && self.starting() < self.limits.starting_max
+    }
+
+    /// Notes that many start at this moment.
+    pub(super) fn mark_crowd(&mut self, now: Mono) {
+        if self.starting() >= self.limits.spawn_slots {
+            self.lane.crowded_at = Some(now);
+        }
+    }
+
+    /// Children that are spawned and do not answer yet.
+    fn starting(&self) -> usize {
         let starting = |session: &&super::live::Session| match session.live.child {
             Child::Spawning { .. } | Child::Handshaking { .. } => true,
             Child::None | Child::Up { .. } | Child::Stopping { .. } => false,
         };
-        !self.spawn_slots_full()
-            && self.sessions.values().filter(starting).count() < self.limits.starting_max
+        self.sessions.values().filter(starting).count()
     }
 
     /// All slots are taken: each is held while a spawn call is under way, no longer.
@@ -146,8 +169,8 @@ impl State {
         calls.count() >= self.limits.spawn_slots
     }
 
-    /// The first who can be spawned. A look that is too old is taken again; while it takes long, who
-    /// waits for it is passed over and keeps its place.
+    /// The first whose launch is planned. A look that is too old is taken again, and nobody overtakes
+    /// meanwhile: it is answered or given up within its limit.
     fn next_ready(&mut self, cx: &mut Cx) -> Option<SessionId> {
         // rule: INV-07, INV-52
         let oldest = cx.now.mono.0.saturating_sub(self.limits.look_fresh_ms);
@@ -156,11 +179,15 @@ impl State {
             if !self.is_ready(id) {
                 continue;
             }
-            let looked_at = self.sessions.get(&id).and_then(|session| session.live.looked_at);
-            if looked_at.is_some_and(|at| at.0 >= oldest) {
+            let Some(live) = self.sessions.get(&id).map(|session| &session.live) else {
+                continue;
+            };
+            if live.asking.is_some() {
+                return None;
+            }
+            if live.looked_at.is_some_and(|at| at.0 >= oldest) {
                 return Some(id);
             }
-            // whoever comes next does not overtake it for that
             self.look_before_spawn(cx, id);
             return None;
         }
@@ -172,7 +199,7 @@ impl State {
             let live = &session.live;
             let planned = live.delivery.is_some() && live.ticket.is_some();
             // a refused start whose reason is still being looked into starts nothing
-            planned && live.child == Child::None && live.asking.is_none() && live.ending.is_none()
+            planned && live.child == Child::None && live.ending.is_none()
         })
     }
 
@@ -199,7 +226,8 @@ impl State {
         } else {
             self.lane.short = None;
         }
-        if self.is_ready(id) && self.may_spawn() && !self.quitting {
+        let asking = self.sessions.get(&id).is_some_and(|session| session.live.asking.is_some());
+        if self.is_ready(id) && !asking && self.may_spawn() && !self.quitting {
             self.spawn(cx, id);
         }
     }
@@ -283,6 +311,7 @@ impl State {
             }
             row.intent_running = true;
         });
+        self.mark_crowd(since);
         cx.act(Act::Spawn { session: id, launch, plan: Box::new(plan) });
     }
 }

@@ -63,10 +63,17 @@ impl State {
                 return;
             }
         }
+        let mut relaunched = false;
         if let Some(session) = self.session(id) {
             session.live.child = Child::Handshaking { launch, request: request.clone(), since };
+            relaunched = session.live.relaunch.is_some() && session.row.last_restart_at.is_some();
         }
+        self.mark_crowd(since);
         self.change(cx, id, Actor::Launch, "child", |row| row.child = Some(child));
+        if relaunched {
+            // the debounce counts from when the restart came about, not from when it was first tried
+            self.note_restart(cx, id, Actor::Relaunch);
+        }
         cx.act(Act::Control { session: id, launch, control: Control::Initialize { request } });
     }
 

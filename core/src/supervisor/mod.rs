@@ -18,6 +18,7 @@ mod lane;
 mod launching;
 mod live;
 mod liveness;
+mod looks;
 pub(crate) mod mcp;
 mod question;
 mod relaunch;

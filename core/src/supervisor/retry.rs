@@ -25,6 +25,7 @@ impl State {
         };
         let seen = attention(&view(session), &self.policy, &self.limits, cx.now);
         if seen.pill == Some(Pill::Retry) && self.hurry_relaunch(cx, id) {
+            self.change(cx, id, Actor::RetryButton, "budget reset", reset_budget);
             return Ok(Reply::Done);
         }
         let Some(session) = self.sessions.get(&id) else {

@@ -1,8 +1,9 @@
 //! The 60-second scan: sole owner of its period, of the daily counter's charge and of the promotion
 //! (SC-18). What it does with one row is decided in `recovery::aborted_scan`.
 
-use super::asks::{AskFor, Looked};
+use super::asks::AskFor;
 use super::ladder::GivenUp;
+use super::looks::{Looked, facts_of};
 use super::{Answer, AskId, Question, TranscriptFacts};
 use super::{Cx, State};
 use crate::id::SessionId;
@@ -164,7 +165,7 @@ impl State {
     /// or promoted, in one step.
     pub(super) fn scan_answered(&mut self, cx: &mut Cx, id: SessionId, answer: &Answer) {
         // rule: SC-11, SC-12, SC-14
-        let Some(looked) = Self::facts_of(answer) else {
+        let Some(looked) = facts_of(answer) else {
             self.decided(cx, id, Actor::AbortedScan, "wait: the folder could not be looked at");
             return;
         };
@@ -176,8 +177,7 @@ impl State {
         };
         let verdict = decide(&session.row, facts, false, &self.policy, &self.limits, cx.now);
         if session.row.in_shape() {
-            self.folder_seen(cx, id, looked.folder_present);
-            self.held_seen(cx, id, looked.holder.clone());
+            self.looked(cx, id, &looked);
         }
         match verdict {
             Verdict::Act(ScanAct::Replay(attempt)) => {

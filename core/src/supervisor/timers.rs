@@ -59,11 +59,15 @@ impl State {
 
     fn session_deadlines(&self, live: &Live, heavy: bool) -> impl Iterator<Item = (Mono, Due)> {
         // rule: A-02
-        let handshake =
-            if heavy { self.limits.handshake_busy_ms } else { self.limits.handshake_ms };
+        let handshake = |since: Mono| {
+            let busy = heavy || self.lane.was_crowded(since);
+            if busy { self.limits.handshake_busy_ms } else { self.limits.handshake_ms }
+        };
         let child = match &live.child {
-            Child::Spawning { since, .. } => Some((since.plus(handshake * 2), Due::Spawn)),
-            Child::Handshaking { since, .. } => Some((since.plus(handshake), Due::Handshake)),
+            Child::Spawning { since, .. } => Some((since.plus(handshake(*since) * 2), Due::Spawn)),
+            Child::Handshaking { since, .. } => {
+                Some((since.plus(handshake(*since)), Due::Handshake))
+            }
             Child::Stopping { deadline, .. } => Some((*deadline, Due::StopReport)),
             Child::None | Child::Up { .. } => None,
         };

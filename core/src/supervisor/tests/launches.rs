@@ -18,7 +18,7 @@ fn hiccup_and(attempts: &[u32]) -> Vec<String> {
     [prompt::NOTE_LAUNCH_HICCUP.to_string()].into_iter().chain(still).collect()
 }
 
-// proves: RS-01, RS-12, RS-15, RS-17, INV-51, INV-58, INV-59
+// proves: RS-01, RS-12, RS-15, RS-16, RS-17, INV-51, INV-58, INV-59
 #[test]
 fn five_hundred_failures_and_it_still_comes_back() {
     let mut port = Port::new(Limits::default());
@@ -274,6 +274,7 @@ fn after_ten_minutes_a_person_is_told_and_it_goes_on() {
     assert_eq!(port.seen(id).state, RowState::CannotLaunch, "it stays until a launch succeeds");
     port.pass(HOUR);
     assert!(port.calls_of(id).len() > before + 100, "it goes on");
+    assert_eq!(port.seen(id).tone, crate::attention::Tone::Red);
     port.fails.clear();
     port.pass(MINUTE);
     assert_eq!((port.seen(id).state, port.badge), (RowState::Running, 0));

@@ -68,7 +68,7 @@ fn places_are_told_while_one_waits_and_no_longer() {
     port.command(Command::Archive { session: ids[8] });
     assert_eq!(port.state.view(ids[10]).expect("a view").live.place, Some(2));
     // a hung start is given up at its limit and the line goes on
-    port.pass(MINUTE);
+    port.pass(3 * MINUTE);
     assert!(ids[9..].iter().all(|id| !port.calls_of(*id).is_empty()));
 }
 
@@ -144,16 +144,50 @@ fn the_second_start_after_one_that_hung_looks_again() {
     assert_eq!(port.row(again).words.as_deref(), Some(prompt::BANNER_FOLDER_MISSING));
 }
 
+// proves: A-02
+#[test]
+fn starts_that_slow_each_other_down_are_not_taken_for_hung() {
+    let mut port = Port::new(Limits::default());
+    port.shake_takes_ms = Some(40_000);
+    let ids: Vec<_> = (0..6).map(|_| port.create()).collect();
+    port.pass(2 * MINUTE);
+    assert_eq!(port.calls.len(), ids.len(), "nobody was started twice");
+    assert!(ids.iter().all(|id| port.row(*id).status == Status::Running));
+    let alone = port.create();
+    port.pass(MINUTE);
+    assert_eq!(port.calls_of(alone).len(), 2, "alone it hangs");
+}
+
 // proves: RS-09
 #[test]
 fn spawn_calls_that_never_return_hold_their_slots_no_longer_than_the_wait_for_them() {
     let mut port = Port::new(Limits::default());
     port.spawn_takes_ms = 10 * HOUR;
     let stuck: Vec<_> = (0..4).map(|_| port.create()).collect();
-    port.pass(2 * MINUTE);
+    port.pass(5 * MINUTE);
     assert!(stuck.iter().all(|id| port.row(*id).status == Status::Error));
     port.spawn_takes_ms = 5;
     let id = port.create();
     port.pass(MINUTE);
     assert_eq!(port.row(id).status, Status::Running);
+}
+
+// proves: RS-11, RS-15, INV-59
+#[test]
+fn a_look_that_is_never_answered_is_a_hiccup() {
+    let mut port = Port::new(Limits::default());
+    let id = port.create();
+    port.fails.insert(id, (6, EAGAIN));
+    port.pass(2_000);
+    port.deaf = true;
+    port.pass(2 * MINUTE);
+    assert_eq!(port.row(id).status, Status::Starting);
+    let fresh = port.create();
+    port.pass(MINUTE);
+    assert_eq!(port.row(fresh).status, Status::Starting);
+    assert_eq!(port.notes_of(fresh)[0], prompt::NOTE_LAUNCH_HICCUP);
+    port.deaf = false;
+    port.pass(2 * MINUTE);
+    assert!([id, fresh].iter().all(|id| port.row(*id).status == Status::Running));
+    assert!(!port.was(id, Status::Error) && !port.was(fresh, Status::Error));
 }

@@ -53,6 +53,8 @@ pub(super) struct Port {
     pub folder: bool,
     /// The machine cannot even look.
     pub blind: Option<i32>,
+    /// Looks are never answered.
+    pub deaf: bool,
     /// Processes that are gone without a word.
     pub gone: Vec<SessionId>,
     pub calls: Vec<Call>,
@@ -98,6 +100,7 @@ impl Port {
             headroom: Headroom::default(),
             folder: true,
             blind: None,
+            deaf: false,
             gone: vec![],
             calls: vec![],
             calls_open: 0,
@@ -236,6 +239,7 @@ impl Port {
                 });
                 Some(Input::Stopped { session, launch, leftovers: 0 })
             }
+            Act::Ask { question: Question::Transcript { .. }, .. } if self.deaf => None,
             Act::Ask { ask, question } => {
                 Some(Input::Answer { ask, answer: self.answer(&question) })
             }

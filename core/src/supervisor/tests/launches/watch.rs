@@ -157,3 +157,45 @@ fn continue_on_a_suspended_session_loses_no_message() {
     assert_eq!(port.row(id).replay.message, message);
     assert_eq!(port.last_line(id), Some(LineText::Of(message.expect("a message"))));
 }
+
+// proves: RP-07, CR-06
+#[test]
+fn a_restart_that_came_about_late_is_debounced_from_then() {
+    let mut port = Port::new(Limits::default());
+    let id = port.create();
+    port.pass(2 * MINUTE);
+    port.fails.insert(id, (12, EAGAIN));
+    port.crash();
+    port.pass(5 * MINUTE);
+    assert_eq!(port.row(id).status, Status::Running);
+    let up = *port.calls_of(id).last().expect("a call");
+    port.exit(id);
+    port.pass(5 * MINUTE);
+    let next = *port.calls_of(id).last().expect("a call");
+    assert!(next.since(up) >= 90_000, "{up:?} {next:?}");
+}
+
+// proves: RP-10
+#[test]
+fn a_rung_that_cannot_be_launched_stays_red_and_retry_hurries_it() {
+    let mut port = Port::new(Limits::default());
+    let id = port.create();
+    port.pass(MINUTE);
+    let failed = Some(PendingAction::RecoveryFailed);
+    while port.row(id).pending != failed {
+        if port.row(id).status == Status::Running {
+            port.exit(id);
+        }
+        port.pass(10_000);
+    }
+    port.fails.insert(id, (10_000, EAGAIN));
+    port.pass(HOUR);
+    assert_eq!((port.row(id).status, port.row(id).pending), (Status::Starting, failed));
+    assert_eq!(port.row(id).ladder.rungs, 1, "no second rung is taken meanwhile");
+    assert_eq!(port.seen(id).state, RowState::RecoveryFailed);
+    port.fails.clear();
+    port.command(Command::Retry { session: id });
+    port.pass(1_000);
+    assert_eq!(port.row(id).status, Status::Running);
+    assert_eq!((port.row(id).retry_attempts, port.row(id).ladder.rungs), (0, 0));
+}
