@@ -34,7 +34,7 @@ async fn labels(window: &Window) -> Vec<String> {
 }
 
 /// A launch that cannot succeed: red at once, in these words, until it can.
-async fn red_at_once(ground: &Ground, window: &Window, reason: &str, words: [&str; 3]) {
+async fn red_at_once(ground: &Ground, window: &Window, reason: &str, words: &[&str]) {
     window.start_session(&ground.project(), TASK).await;
     let row = window.row("a red row", |row| row.label == "Error").await;
     assert_eq!(row.section, "Interrupted");
@@ -67,9 +67,12 @@ async fn a_cli_that_is_gone_is_red_at_once_and_retry_finds_it_again() {
     window.ready().await;
     window.watch_row().await;
     fs::rename(ground.at("cli"), ground.at("elsewhere")).unwrap();
+    let words = ["No such file or directory (os error 2)", "There is no Claude CLI at"];
+    red_at_once(&ground, &window, "No such file or directory", &words).await;
+    // where it looked: in the strip as the person writes it, in full where one points at
+    assert!(window.content(STRIP).await.contains("Claude CLI at ~/cli. Install it"));
     let cli = ground.at("cli").display().to_string();
-    let words = ["No such file or directory (os error 2)", "There is no Claude CLI at", &cli];
-    red_at_once(&ground, &window, "No such file or directory", words).await;
+    assert!(window.row("the row", |_| true).await.tip.contains(&cli));
     window.picture_for_docs("launch-error.png").await;
     fs::rename(ground.at("elsewhere"), ground.at("cli")).unwrap();
     retry(&window).await;
@@ -85,7 +88,7 @@ async fn a_cli_that_may_not_run_is_red_at_once_and_says_what_to_do() {
     let allow = |mode| fs::set_permissions(ground.at("cli"), Permissions::from_mode(mode)).unwrap();
     allow(0o644);
     let words = ["Permission denied (os error 13)", "may not be run", "chmod +x"];
-    red_at_once(&ground, &window, "Permission denied", words).await;
+    red_at_once(&ground, &window, "Permission denied", &words).await;
     allow(0o755);
     retry(&window).await;
 }
