@@ -7,6 +7,7 @@ mod death;
 mod fake_cli;
 mod holders;
 mod launch;
+mod limits;
 mod login;
 mod output;
 mod rig;

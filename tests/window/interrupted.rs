@@ -50,13 +50,14 @@ async fn a_recovery_under_way_shows_a_running_session_and_nothing_else() {
     window.picture_for_docs("hidden-recovery.png").await;
 }
 
-// proves: HD-09, HD-11, HD-12, RT-02, RT-09, RT-17
+// proves: HD-09, HD-11, HD-12, HD-16, RT-02, RT-09, RT-17
 #[tokio::test]
 async fn past_its_cap_it_turns_red_by_time_alone() {
     let ground = ground_of_a_cut_off_turn(6_000);
     let window = ground.open().await;
     window.ready().await;
     window.watch_row().await;
+    window.run(HEAR_OF_ROWS).await;
     let session = cut_off_twice(&window, &ground).await;
     let row = window.row("a red row", |row| row.label == "Paused").await;
     assert_eq!(row.section, "Interrupted");
@@ -72,6 +73,10 @@ async fn past_its_cap_it_turns_red_by_time_alone() {
     assert!(red.at >= cap, "{cap}: {red:?}");
     let early = seen.iter().find(|seen| seen.at < cap && !seen.pill.is_empty());
     assert_eq!(early, None);
+    // and nobody told the window
+    let heard: Vec<i64> = serde_json::from_value(window.run("return window.heard").await).unwrap();
+    let told = heard.iter().find(|at| (cap - 3_000..=red.at).contains(*at));
+    assert!(told.is_none() && !heard.is_empty(), "{heard:?} from {cap} to {red:?}");
     // the row is as it was when it was cut off
     let view = window.view(&session).await;
     assert_eq!(
@@ -179,6 +184,15 @@ async fn the_environment_holds_recovery_off_and_retry_works_all_the_same() {
     window.read("inside the lock").await;
     window.row("its end", |row| row.label == "Your turn").await;
 }
+
+/// From now on the page notes when the backend tells it of a row: each batch is read through this.
+const HEAR_OF_ROWS: &str = "const stringify = JSON.stringify;
+    window.heard = [];
+    JSON.stringify = (value, ...rest) => {
+        const ofRow = Array.isArray(value) && value.some((event) => event?.event === 'row');
+        if (ofRow) window.heard.push(Date.now());
+        return stringify(value, ...rest);
+    };";
 
 async fn set_recovery(window: &Window, on: bool) {
     let change = json!({ "key": "abortedResponseRecoveryEnabled", "value": on });

@@ -9,6 +9,7 @@ mod ground;
 mod held;
 mod interrupted;
 mod ladder;
+mod launching;
 mod life;
 mod page;
 mod real_cli;

@@ -17,6 +17,7 @@ pub(crate) struct Row {
     pub(crate) state: String,
     pub(crate) label: String,
     pub(crate) said: String,
+    pub(crate) tip: String,
 }
 
 /// What the row showed at one moment (milliseconds since 1970).
@@ -39,11 +40,16 @@ pub(crate) const ROWS: &str =
     state: row.dataset.state,
     label: row.querySelector('[data-testid=label]').textContent,
     said: row.getAttribute('aria-label'),
+    tip: row.title,
 }))";
 
 /// The agent's words in the open session.
 pub(crate) const REPLIES: &str = "return [...document.querySelectorAll('[data-testid=reply]')]
     .map((reply) => reply.innerText).join('\\n')";
+
+/// The lines of the app's own in the open session, top to bottom.
+pub(crate) const NOTES: &str =
+    "return [...document.querySelectorAll('[data-testid=note]')].map((note) => note.textContent)";
 
 pub(crate) const LIST: &str = "[data-testid=list]";
 pub(crate) const PILL: &str = "[data-testid=pill]";
@@ -89,6 +95,18 @@ impl Window {
     pub(crate) async fn start_session(&self, folder: &str, text: &str) {
         self.fill_dialog(folder, text).await;
         self.press(&[key::CONTROL, key::ENTER]).await;
+    }
+
+    /// Makes a session as the dialog does, without its keys.
+    pub(crate) async fn create(&self, folder: &str, account: &str, text: &str) {
+        let command = json!({ "command": "create", "folder": folder, "text": text, "model": null,
+            "permission_mode": null, "account": account, "user_settings_only": false });
+        self.invoke("command", &json!({ "command": command })).await.unwrap();
+    }
+
+    /// Waits until the rows, top to bottom, are as wanted.
+    pub(crate) async fn rows(&self, what: &str, wanted: impl Fn(&[Row]) -> bool) -> Vec<Row> {
+        self.until(what, ROWS, |found| Some(rows(found)).filter(|found| wanted(found))).await
     }
 
     /// Waits until the only row is as wanted.

@@ -1,9 +1,9 @@
 //! A session from the dialog to its answer: streaming, a permission card, a restart of the app.
 
-use crate::driver::{Window, key};
+use crate::driver::key;
 use crate::ground::Ground;
 use crate::page::{self, CARD, COMPOSER, LIST, REPLIES, ROWS};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 #[tokio::test]
 async fn the_window_is_not_blank() {
@@ -95,7 +95,8 @@ async fn many_sessions_stand_in_their_sections() {
     let window = ground.open().await;
     window.ready().await;
     for (project, text, _) in SESSIONS {
-        window.create(&ground, project, text).await;
+        let folder = ground.at(project).display().to_string();
+        window.create(&folder, project, text).await;
     }
     let settled = |value: &Value| {
         let rows = page::rows(value);
@@ -132,14 +133,3 @@ const BUILD: &str = r#"say The builder for arm64 does not exist yet, so I create
 const NOTES: &str =
     r"pause 1500; say ## Release 1.4\n\n- starts in half the time\n- **fixed**: a lost message";
 const MIGRATE: &str = r#"think 300; say I go through the queries file by file, and run the tests after each one.; tool Read {"file_path":"src/db/queries.rs"}; tool Edit {"file_path":"src/db/queries.rs","old_string":"query(","new_string":"query_as("}; say The first file is done. Two more use the old macro:\n\n1. `src/db/pool.rs`\n2. `src/jobs.rs`; bash 600"#;
-
-impl Window {
-    /// Makes a session as the dialog does, without its keys.
-    async fn create(&self, ground: &Ground, project: &str, text: &str) {
-        let folder = ground.at(project).display().to_string();
-        let command = json!({ "command": "create", "folder": folder, "text": text, "model": null,
-            "permission_mode": null, "account": project, "user_settings_only": false });
-        let made = self.invoke("command", &json!({ "command": command })).await;
-        made.unwrap();
-    }
-}

@@ -2,14 +2,13 @@
 //! side. `None` is a line whose fields are not as expected.
 
 use super::meaning::small;
-use super::wire::{ApiEvent, ApiMessage, Block, Line, PermissionDecision, ToolUseResult};
+use super::wire::{ApiEvent, ApiMessage, Block, Line, PermissionDecision};
 use super::{
     AssistantLine, BlockStart, Content, Partial, PartialKind, StreamEvent, ToolResult, UserEcho,
 };
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
-use serde::de::DeserializeOwned;
-use serde_json::Value;
 
 /// The sub-agent's call; output of the main thread has none.
 fn parent(line: &mut Line) -> Option<String> {
@@ -23,12 +22,12 @@ pub(super) fn partial(mut line: Line) -> Option<StreamEvent> {
     Some(StreamEvent::Partial(Partial {
         message: line.api_message_id.0.or(named),
         parent,
-        abandoned: line.abandoned_blocks.0.is_some_and(|value| !value.is_null()),
+        abandoned: line.abandoned_blocks.0.is_some(),
         kind: partial_kind(event),
     }))
 }
 
-fn partial_kind(event: ApiEvent) -> PartialKind {
+fn partial_kind(event: Box<ApiEvent>) -> PartialKind {
     let index = small(&event.index);
     let delta = event.delta.0.unwrap_or_default();
     match event.kind.text().as_str() {
@@ -52,7 +51,7 @@ fn partial_kind(event: ApiEvent) -> PartialKind {
     }
 }
 
-fn block_start(block: Block) -> BlockStart {
+fn block_start(block: Box<Block>) -> BlockStart {
     match block.kind.text().as_str() {
         "text" => BlockStart::Text,
         "thinking" => BlockStart::Thinking,
@@ -65,14 +64,9 @@ fn context_tokens(message: &ApiMessage) -> u64 {
     message.usage.0.as_ref().map(|usage| usage.context_tokens()).unwrap_or_default()
 }
 
-/// Reads a JSON object; anything else is `None`.
-fn object<T: DeserializeOwned>(value: Value) -> Option<T> {
-    value.is_object().then(|| T::deserialize(value).ok()).flatten()
-}
-
 pub(super) fn assistant(mut line: Line) -> Option<StreamEvent> {
     let parent = parent(&mut line);
-    let message: ApiMessage = object(line.message)?;
+    let message = line.message.api()?;
     Some(StreamEvent::Assistant(AssistantLine {
         uuid: line.uuid.0,
         synthetic: message.model.0.as_deref() == Some("<synthetic>"),
@@ -102,7 +96,7 @@ fn content(block: Block) -> Content {
 
 pub(super) fn user(mut line: Line) -> Option<StreamEvent> {
     let parent = parent(&mut line);
-    let message: ApiMessage = object(line.message)?;
+    let message = line.message.api()?;
     let meta = line.tool_result_meta.0.unwrap_or_default();
     // refused by the person, not by a mode or a rule
     let denied = |call: &str| {
@@ -138,7 +132,9 @@ pub(super) fn user(mut line: Line) -> Option<StreamEvent> {
         replay: line.is_replay.0 == Some(true),
         text: (!texts.is_empty()).then(|| texts.join("\n")),
         results,
-        wakes_at_ms: object::<ToolUseResult>(line.tool_use_result)
+        wakes_at_ms: line
+            .tool_use_result
+            .0
             .and_then(|result| result.scheduled_for.stamp().or(result.next_fire_at.stamp())),
     }))
 }

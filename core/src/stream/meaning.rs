@@ -1,6 +1,7 @@
 //! What a parsed line means: [`wire::Line`] to [`StreamEvent`]. Reads fields, never prose.
 
-use super::wire::{Line, Request, Response, Soft};
+use super::soft::Soft;
+use super::wire::{Line, Request, Response};
 use super::{
     BackgroundTask, ControlAsk, Init, LifecycleState, RateLimit, SessionState, StreamEvent,
     TaskEvent, TaskPhase, TurnResult, conversation,
@@ -56,7 +57,7 @@ pub(super) fn event(mut line: Line, model: &mut Option<String>) -> Option<Stream
         }
         "control_request" => line.request_id.0.map(|request| StreamEvent::ControlRequest {
             request,
-            body: control_ask(line.request.0.unwrap_or_default()),
+            body: control_ask(*line.request.0.unwrap_or_default()),
         }),
         "control_cancel_request" => {
             line.request_id.0.map(|request| StreamEvent::ControlCancel { request })
@@ -126,7 +127,7 @@ fn system(mut line: Line, model: &mut Option<String>) -> StreamEvent {
         "permission_denied" => StreamEvent::PermissionDenied {
             tool_use: line.tool_use_id.0,
             tool: line.tool_name.text(),
-            message: line.message.as_str().unwrap_or_default().into(),
+            message: line.message.words().unwrap_or_default(),
         },
         "informational" | "model_refusal_no_fallback" | "local_command_output" => {
             StreamEvent::Informational { content: line.content.text() }
@@ -211,7 +212,7 @@ fn control_ask(request: Request) -> ControlAsk {
     }
 }
 
-fn control_response(response: Response) -> Option<StreamEvent> {
+fn control_response(response: Box<Response>) -> Option<StreamEvent> {
     let answer = match response.subtype.0.as_deref() {
         Some("success") => Ok(response.response),
         Some(_) | None => Err(response.error.text()),

@@ -10,6 +10,7 @@ mod line;
 mod meaning;
 mod message;
 mod sniff;
+mod soft;
 pub mod stdin;
 mod wire;
 

@@ -3,56 +3,50 @@
 //! Each field is [`Soft`]: a field that is absent, null or of another type than expected reads as
 //! `None` and spoils nothing else of its line. Fields that are not named here are skipped unread.
 
+use super::soft::{Field, Present, Soft};
+use crate::id::Uuid;
+use crate::supervisor::mcp;
+use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
-use serde::de::DeserializeOwned;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, SeqAccess};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use crate::id::Uuid;
-use crate::supervisor::mcp;
-
-/// A field that may be anything; `None` unless it is a `T`.
-#[derive(Debug)]
-pub(super) struct Soft<T>(pub(super) Option<T>);
-
-impl<T> Default for Soft<T> {
-    fn default() -> Self {
-        Soft(None)
-    }
+/// Objects that are read as a whole: no field of theirs can fail.
+macro_rules! objects {
+    ($($name:ty),* $(,)?) => {$(
+        impl<'de> Field<'de> for $name {
+            fn object<A: MapAccess<'de>>(object: A) -> Result<Option<Self>, A::Error> {
+                Self::deserialize(MapAccessDeserializer::new(object)).map(Some)
+            }
+        }
+    )*};
 }
 
-impl<'de, T: DeserializeOwned> Deserialize<'de> for Soft<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let value = Value::deserialize(deserializer)?;
-        Ok(Soft(T::deserialize(value).ok()))
-    }
-}
-
-impl Soft<f64> {
-    /// The number as a count: fractions are cut, negatives and nonsense are zero.
-    pub(super) fn count(&self) -> u64 {
-        self.0.unwrap_or_default() as u64
-    }
-
-    /// The number as an HTTP status.
-    pub(super) fn status(&self) -> Option<u16> {
-        self.0.map(|n| n as u16)
-    }
-
-    /// The number as a time stamp.
-    pub(super) fn stamp(&self) -> Option<i64> {
-        self.0.map(|n| n as i64)
-    }
-}
-
-impl Soft<String> {
-    /// The text, empty if there is none.
-    pub(super) fn text(self) -> String {
-        self.0.unwrap_or_default()
-    }
-}
+objects!(
+    ApiErrorParams,
+    ApiEvent,
+    ApiMessage,
+    Block,
+    BTreeMap<String, Soft<ModelUsage>>,
+    CompactMetadata,
+    Delta,
+    McpServer,
+    ModelUsage,
+    PermissionDecision,
+    RateLimitInfo,
+    Request,
+    Response,
+    Task,
+    TaskPatch,
+    ToolResultMeta,
+    ToolUseResult,
+    Usage,
+);
 
 /// One line.
 #[derive(Debug, Default, Deserialize)]
@@ -65,8 +59,7 @@ pub(super) struct Line {
     pub(super) session_id: Soft<Uuid>,
     pub(super) parent_tool_use_id: Soft<String>,
     pub(super) agent_id: Soft<String>,
-    /// An API message, or plain words on `system/permission_denied`.
-    pub(super) message: Value,
+    pub(super) message: Soft<Message>,
     pub(super) content: Soft<String>,
 
     pub(super) model: Soft<String>,
@@ -79,14 +72,14 @@ pub(super) struct Line {
     pub(super) status: Soft<String>,
     pub(super) compact_result: Soft<String>,
     pub(super) compact_error: Soft<String>,
-    pub(super) compact_metadata: Soft<CompactMetadata>,
+    pub(super) compact_metadata: Soft<Box<CompactMetadata>>,
     pub(super) state: Soft<String>,
     pub(super) command_uuid: Soft<Uuid>,
     pub(super) wakeup_source: Soft<String>,
     pub(super) original_model: Soft<String>,
     pub(super) fallback_model: Soft<String>,
     pub(super) new_conversation_id: Soft<Uuid>,
-    pub(super) rate_limit_info: Soft<RateLimitInfo>,
+    pub(super) rate_limit_info: Soft<Box<RateLimitInfo>>,
 
     pub(super) attempt: Soft<f64>,
     pub(super) max_retries: Soft<f64>,
@@ -104,29 +97,29 @@ pub(super) struct Line {
     pub(super) is_backgrounded: Soft<bool>,
     pub(super) description: Soft<String>,
     pub(super) summary: Soft<String>,
-    pub(super) patch: Soft<TaskPatch>,
+    pub(super) patch: Soft<Box<TaskPatch>>,
     pub(super) tasks: Soft<Vec<Soft<Task>>>,
 
-    pub(super) event: Soft<ApiEvent>,
+    pub(super) event: Soft<Box<ApiEvent>>,
     pub(super) api_message_id: Soft<String>,
-    pub(super) abandoned_blocks: Soft<Value>,
+    pub(super) abandoned_blocks: Soft<Present>,
 
     pub(super) api_error: Soft<String>,
     pub(super) api_error_status: Soft<f64>,
-    pub(super) api_error_params: Soft<ApiErrorParams>,
+    pub(super) api_error_params: Soft<Box<ApiErrorParams>>,
     pub(super) aborted: Soft<bool>,
 
     #[serde(rename = "isSynthetic")]
     pub(super) is_synthetic: Soft<bool>,
     #[serde(rename = "isReplay")]
     pub(super) is_replay: Soft<bool>,
-    /// [`ToolUseResult`] for some tools, anything for the others.
-    pub(super) tool_use_result: Value,
+    /// Anything; an object of the tools that set an alarm has these fields.
+    pub(super) tool_use_result: Soft<Box<ToolUseResult>>,
     pub(super) tool_result_meta: Soft<Vec<Soft<ToolResultMeta>>>,
 
     pub(super) request_id: Soft<String>,
-    pub(super) request: Soft<Request>,
-    pub(super) response: Soft<Response>,
+    pub(super) request: Soft<Box<Request>>,
+    pub(super) response: Soft<Box<Response>>,
 
     pub(super) is_error: Soft<bool>,
     pub(super) terminal_reason: Soft<String>,
@@ -184,9 +177,9 @@ pub(super) struct ApiEvent {
     #[serde(rename = "type")]
     pub(super) kind: Soft<String>,
     pub(super) index: Soft<f64>,
-    pub(super) message: Soft<ApiMessage>,
-    pub(super) content_block: Soft<Block>,
-    pub(super) delta: Soft<Delta>,
+    pub(super) message: Soft<Box<ApiMessage>>,
+    pub(super) content_block: Soft<Box<Block>>,
+    pub(super) delta: Soft<Box<Delta>>,
 }
 
 /// `delta` of an API event.
@@ -207,8 +200,45 @@ pub(super) struct ApiMessage {
     pub(super) id: Soft<String>,
     pub(super) model: Soft<String>,
     pub(super) content: Blocks,
-    pub(super) usage: Soft<Usage>,
+    pub(super) usage: Soft<Box<Usage>>,
     pub(super) stop_reason: Soft<String>,
+}
+
+/// `message` of a line.
+#[derive(Debug)]
+pub(super) enum Message {
+    /// Of the API, or of the user.
+    Api(Box<ApiMessage>),
+    /// Plain words, on `system/permission_denied`.
+    Words(String),
+}
+
+impl<'de> Field<'de> for Message {
+    fn text(text: &str) -> Option<Self> {
+        Some(Message::Words(text.to_owned()))
+    }
+
+    fn object<A: MapAccess<'de>>(object: A) -> Result<Option<Self>, A::Error> {
+        Ok(Box::object(object)?.map(Message::Api))
+    }
+}
+
+impl Soft<Message> {
+    /// The message, if it is one.
+    pub(super) fn api(self) -> Option<Box<ApiMessage>> {
+        match self.0? {
+            Message::Api(message) => Some(message),
+            Message::Words(_) => None,
+        }
+    }
+
+    /// The words, if it is some.
+    pub(super) fn words(self) -> Option<String> {
+        match self.0? {
+            Message::Words(words) => Some(words),
+            Message::Api(_) => None,
+        }
+    }
 }
 
 /// `content`: plain text, or a list of blocks.
@@ -217,11 +247,41 @@ pub(super) struct Blocks(pub(super) Vec<Block>);
 
 impl<'de> Deserialize<'de> for Blocks {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Blocks(match Value::deserialize(deserializer)? {
-            Value::String(text) => alloc::vec![Block::text(text)],
-            Value::Array(items) => items.into_iter().map(Block::read).collect(),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => Vec::new(),
-        }))
+        Soft::deserialize(deserializer).map(|blocks| blocks.0.unwrap_or_default())
+    }
+}
+
+impl<'de> Field<'de> for Blocks {
+    fn text(text: &str) -> Option<Self> {
+        Some(Blocks(alloc::vec![Block::of_text(text)]))
+    }
+
+    fn list<A: SeqAccess<'de>>(mut list: A) -> Result<Option<Self>, A::Error> {
+        let mut blocks = Vec::new();
+        while let Some(OneBlock(block)) = list.next_element()? {
+            blocks.push(block);
+        }
+        Ok(Some(Blocks(blocks)))
+    }
+}
+
+/// One of a list of blocks: plain text is one too, and what is none keeps its place as an empty one.
+struct OneBlock(Block);
+
+impl<'de> Deserialize<'de> for OneBlock {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let block: Soft<OneBlock> = Soft::deserialize(deserializer)?;
+        Ok(block.0.unwrap_or_else(|| OneBlock(Block::default())))
+    }
+}
+
+impl<'de> Field<'de> for OneBlock {
+    fn text(text: &str) -> Option<Self> {
+        Some(OneBlock(Block::of_text(text)))
+    }
+
+    fn object<A: MapAccess<'de>>(object: A) -> Result<Option<Self>, A::Error> {
+        Ok(Block::object(object)?.map(OneBlock))
     }
 }
 
@@ -242,15 +302,9 @@ pub(super) struct Block {
 }
 
 impl Block {
-    fn text(text: String) -> Block {
-        Block { kind: Soft(Some("text".into())), text: Soft(Some(text)), ..Block::default() }
-    }
-
-    fn read(value: Value) -> Block {
-        if let Value::String(text) = value {
-            return Block::text(text);
-        }
-        Block::deserialize(value).unwrap_or_default()
+    fn of_text(text: &str) -> Block {
+        let soft = |text: &str| Soft(Some(text.to_owned()));
+        Block { kind: soft("text"), text: soft(text), ..Block::default() }
     }
 }
 

@@ -58,7 +58,7 @@ impl World {
         let queues = self.store.listed().map(|row| (row.id, self.store.queue(row.id))).collect();
         let boot = Boot {
             seed: self.dice.raw(),
-            os: omniscio_core::launch::classify::Os::Linux,
+            os: self.launches.os,
             first,
             rows,
             queues,
@@ -79,6 +79,7 @@ impl World {
 
     /// The app is gone; its children go with their terminal.
     pub(crate) fn die(&mut self, until_start: u64) {
+        self.oracle.befalls("the app dies", &mut self.report);
         self.state = None;
         self.run += 1;
         for (_, child) in std::mem::take(&mut self.children) {
@@ -101,6 +102,7 @@ impl World {
         }
         let now = self.clock.now();
         let current = self.is_current(&input);
+        self.oracle.calls(self.calls());
         self.oracle.load(self.load.is_heavy(self.clock.at), self.clock.at);
         self.oracle.before(&input, &state, &self.clock, &mut self.report);
         let stepped = catch_unwind(AssertUnwindSafe(|| step(&mut state, (*input).clone(), now)));

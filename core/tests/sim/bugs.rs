@@ -43,6 +43,10 @@ pub(crate) enum Bug {
     HideClockRestarts,
     /// Whatever is given up counts as a worker that never came to life.
     OrphanWithContent,
+    /// A launch that fails for good is told as one that passes.
+    LastingRetried,
+    /// The liveness watchdog is told that every child lives.
+    VanishedUnseen,
 }
 
 impl Bug {

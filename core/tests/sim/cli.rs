@@ -62,10 +62,18 @@ pub(crate) struct Child {
     /// Whether its file was made or taken up.
     attached: bool,
     pub(crate) start: Start,
+    /// Which state of the app had it made.
+    pub(crate) questions: u64,
+    /// The call that is to start it is under way.
+    pub(crate) spawning: bool,
     /// The process exists.
     pub(crate) alive: bool,
     /// A spawn that was stopped before it was one.
     pub(crate) cancelled: bool,
+    /// It went without a word, and when.
+    pub(crate) vanished: Option<u64>,
+    /// Looks at the children since then that came to nothing.
+    pub(crate) bad_looks: u64,
     pub(crate) stopping: bool,
     pub(crate) ignores_term: bool,
     /// Tools that would outlive it.
@@ -110,8 +118,12 @@ impl Child {
             conversation,
             attached: false,
             start,
+            questions: 0,
+            spawning: true,
             alive: false,
             cancelled: false,
+            vanished: None,
+            bad_looks: 0,
             stopping: false,
             ignores_term: false,
             leftovers: 0,
@@ -133,6 +145,11 @@ impl Child {
             decoder: Decoder::new(LINE_MAX),
             reference: Decoder::new(LINE_MAX),
         }
+    }
+
+    /// It is being started, or was and has not said a word.
+    pub(crate) fn is_starting(&self) -> bool {
+        (self.spawning || self.alive) && !self.first_byte && !self.stopping
     }
 
     /// The transcript it writes.

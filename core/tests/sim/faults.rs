@@ -33,6 +33,8 @@ pub(crate) struct Faults {
     pub(crate) siege: bool,
     /// Until then the person is away.
     pub(crate) away_until: u64,
+    /// The person acts on what is being launched.
+    pub(crate) rush: bool,
 }
 
 impl Faults {
@@ -51,6 +53,7 @@ impl Faults {
             outage_until: 0,
             siege: false,
             away_until: 0,
+            rush: false,
         }
     }
 
@@ -69,6 +72,7 @@ impl Faults {
             outage_until: 0,
             siege: false,
             away_until: 0,
+            rush: false,
         }
     }
 
@@ -94,6 +98,7 @@ pub(crate) fn switches(dice: &mut Dice) -> KillSwitches {
         thinking_only_endturn_recovery: dice.chance(50),
         aborted_response_recovery: dice.chance(60),
         preinit_orphan_retire: dice.chance(100),
+        relentless_relaunch: dice.chance(150),
         ..KillSwitches::default()
     }
 }
@@ -116,6 +121,10 @@ pub(crate) enum Blow {
     TurnByItself,
     Hand,
     ChildKilled,
+    Hiccup,
+    Crowding,
+    Slowness,
+    Vanish,
 }
 
 pub(crate) fn blow(dice: &mut Dice) -> Blow {
@@ -140,5 +149,9 @@ pub(crate) fn blow(dice: &mut Dice) -> Blow {
         (5, Blow::TurnByItself),
         (14, Blow::Hand),
         (6, Blow::ChildKilled),
+        (10, Blow::Hiccup),
+        (5, Blow::Crowding),
+        (4, Blow::Slowness),
+        (5, Blow::Vanish),
     ])
 }

@@ -26,6 +26,7 @@ impl World {
                 let folder = self.dice.pick(&folders).unwrap_or_default().to_string();
                 let back =
                     self.dice.weighted(&[(3, 90 * SECOND), (3, 12 * MINUTE), (1, 90 * MINUTE)]);
+                self.oracle.befalls("a folder vanishes", &mut self.report);
                 if self.gone_folders.insert(folder.clone()) {
                     self.oracle.folder(&folder, Some(self.clock.at));
                 }
@@ -60,6 +61,10 @@ impl World {
             Blow::TurnByItself => self.turn_by_itself(),
             Blow::Hand => self.outside_hand(),
             Blow::ChildKilled => self.child_killed(),
+            Blow::Hiccup => self.hiccup(),
+            Blow::Crowding => self.crowding(),
+            Blow::Slowness => self.slowness(),
+            Blow::Vanish => self.vanish(),
         }
     }
 
@@ -99,6 +104,7 @@ impl World {
     }
 
     fn step_clock(&mut self, by: i64) {
+        self.oracle.befalls("the clock is set", &mut self.report);
         let before = self.clock.now();
         self.clock.step(by);
         let after = self.clock.now();
@@ -107,12 +113,13 @@ impl World {
 
     fn sleep(&mut self, millis: u64) {
         self.report.hit("machine slept");
+        self.oracle.befalls("the machine sleeps", &mut self.report);
         self.sleep_through(millis);
         let told = self.bug != Some(Bug::SleepCounts);
         self.feed(if told { Input::Slept { millis } } else { Input::Wake });
     }
 
-    fn kill_app(&mut self) {
+    pub(crate) fn kill_app(&mut self) {
         if self.state.is_some() {
             let until = self.dice.weighted(&[(5, 3 * SECOND), (3, 50 * SECOND), (1, 40 * MINUTE)]);
             self.die(until);
@@ -178,7 +185,7 @@ impl World {
         self.oracle.overwritten(&row, self.clock.at);
     }
 
-    fn child_killed(&mut self) {
+    pub(crate) fn child_killed(&mut self) {
         let alive = self.children.iter().filter(|(_, child)| child.alive && !child.stopping);
         let keys: Vec<u64> = alive.map(|(key, _)| *key).collect();
         let Some(key) = self.dice.pick(&keys) else { return };
@@ -235,6 +242,26 @@ impl World {
             .collect();
         for session in hung {
             self.oracle.inv_53(session);
+        }
+        self.unnoticed(at);
+    }
+
+    /// INV-53, LV-01: a child that vanished is noticed by two good looks in a row.
+    fn unnoticed(&mut self, at: u64) {
+        let unnoticed = self.children.values().find(|child| {
+            let looks = 2 + 2 * child.bad_looks;
+            let since = child.vanished.map(|since| since.max(self.slept_at));
+            !child.stopping && since.is_some_and(|since| at > since + looks * MINUTE + 10 * SECOND)
+        });
+        if let Some(child) = unnoticed {
+            self.oracle.inv_53(child.session);
+        }
+    }
+
+    /// A look at the children came to nothing.
+    pub(crate) fn bad_look(&mut self) {
+        for child in self.children.values_mut().filter(|child| child.vanished.is_some()) {
+            child.bad_looks += 1;
         }
     }
 }

@@ -66,6 +66,22 @@ const DEEDS: [(u64, Deed); 23] = [
     (8, Deed::ForkHeld),
 ];
 
+/// What a person does who sees everything hang at its launch.
+const RUSH: [(u64, Deed); 12] = [
+    (5, Deed::Create),
+    (12, Deed::Send),
+    (5, Deed::SendNow),
+    (8, Deed::Stop),
+    (20, Deed::Pill),
+    (12, Deed::Retry),
+    (6, Deed::Card),
+    (4, Deed::End),
+    (4, Deed::Archive),
+    (4, Deed::Delete),
+    (4, Deed::Toggle),
+    (8, Deed::Look),
+];
+
 impl World {
     /// The person does something, and something else later.
     pub(crate) fn person(&mut self) {
@@ -80,7 +96,13 @@ impl World {
         }
         let views: Vec<RowView> =
             self.state.as_ref().map(|state| state.views().collect()).unwrap_or_default();
-        let deed = if views.is_empty() { Deed::Create } else { self.dice.weighted(&DEEDS) };
+        let deed = if views.is_empty() {
+            Deed::Create
+        } else if self.faults.rush {
+            self.dice.weighted(&RUSH)
+        } else {
+            self.dice.weighted(&DEEDS)
+        };
         let Some(command) = self.command(deed, &views) else { return };
         let again = self.dice.chance(80);
         self.say(command.clone());
@@ -97,7 +119,10 @@ impl World {
 
     fn command(&mut self, deed: Deed, views: &[RowView]) -> Option<Command> {
         let ids: Vec<SessionId> = views.iter().map(|view| view.row.id).collect();
-        let any = self.dice.pick(&ids);
+        let launching = views.iter().filter(|view| view.row.status == Status::Starting);
+        let launching: Vec<SessionId> = launching.map(|view| view.row.id).collect();
+        let any = self.dice.pick(&launching).filter(|_| self.dice.chance(400));
+        let any = any.or_else(|| self.dice.pick(&ids));
         let text = format!("message {}", self.dice.raw() % 100_000);
         Some(match deed {
             Deed::Create => return self.create(views.len(), text),
@@ -128,8 +153,13 @@ impl World {
             Deed::Rename => Command::Rename { session: any?, title: text },
             Deed::MarkRead => Command::MarkRead { session: any?, read: self.dice.chance(700) },
             Deed::Toggle => {
-                let on = self.dice.chance(600);
-                Command::SetSetting { change: SettingChange::AbortedResponseRecoveryEnabled(on) }
+                let (on, launches) = (self.dice.chance(600), self.dice.chance(400));
+                let change = if launches {
+                    SettingChange::RelentlessSessionRelaunch(on)
+                } else {
+                    SettingChange::AbortedResponseRecoveryEnabled(on)
+                };
+                Command::SetSetting { change }
             }
             Deed::PlainSpeak => {
                 let on = self.dice.chance(500);
@@ -208,6 +238,7 @@ impl World {
             self.oracle.folder(&folder, None);
         }
         self.holders.clear();
+        self.launches.settle();
         let pinned = self.dice.chance(300);
         self.load.settle(pinned);
         self.oracle.settling(self.clock.at, pinned);

@@ -2,14 +2,13 @@
 //! the delays are the die's; the facts are those of the children, the folders and the store.
 
 use crate::bugs::Bug;
-use crate::cli::{Child, Entry, Out, Sent, Start, What};
+use crate::cli::{Entry, Out, Sent, What};
 use crate::clock::SECOND;
 use crate::scripts::Phase;
 use crate::world::{Event, Looked, World};
 use omniscio_core::id::{SessionId, Uuid};
-use omniscio_core::launch::LaunchPlan;
 use omniscio_core::message::{LineText, UserLine};
-use omniscio_core::session::{ChildMark, PendingAction};
+use omniscio_core::session::PendingAction;
 use omniscio_core::supervisor::{
     Act, Answer, AskId, Control, Input, LaunchId, Question, TranscriptFacts,
 };
@@ -48,59 +47,13 @@ impl World {
     }
 
     /// Processes of the session that live beside this child, tools included.
-    fn others(&self, key: u64, session: SessionId, tools: bool) -> usize {
+    pub(crate) fn others(&self, key: u64, session: SessionId, tools: bool) -> usize {
         let beside = self.children.iter().filter(|(other, child)| {
             let lives = child.alive || (tools && child.leftovers > 0);
             **other != key && child.session == session && lives
         });
         let debris = self.debris.get(&session).is_some_and(|left| *left > 0);
         beside.count() + usize::from(tools && debris)
-    }
-
-    fn spawn(&mut self, session: SessionId, launch: LaunchId, plan: &LaunchPlan) {
-        self.children_made += 1;
-        let key = self.children_made;
-        // a worker's first start is the one that leaves an orphan
-        let unborn = self.store.rows.get(&session).is_some_and(|row| row.launch_request.is_some());
-        let bad = self.faults.starts * if unborn { 5 } else { 1 };
-        let start = if self.dice.chance(bad) {
-            self.dice.weighted(&[(3, Start::Hang), (2, Start::DieEarly), (1, Start::Refuse)])
-        } else {
-            Start::Sound
-        };
-        let mut child = Child::new(session, launch, plan.conversation, start);
-        child.ignores_term = self.dice.chance(80);
-        self.children.insert(key, child);
-        self.by_launch.insert((session, launch), key);
-        let after = self.dice.between(5, 250);
-        let fails = self.dice.chance(self.faults.starts / 4);
-        if fails || self.gone_folders.contains(&plan.folder) {
-            let errno = self.dice.weighted(&[(2, 2), (1, 11)]);
-            self.after(after, Event::Unborn { child: key, errno });
-        } else {
-            self.after(after, Event::Born(key));
-        }
-    }
-
-    pub(crate) fn born(&mut self, key: u64) {
-        let Some(child) = self.children.get_mut(&key) else { return };
-        if child.cancelled {
-            return;
-        }
-        child.alive = true;
-        let (session, launch) = (child.session, child.launch);
-        let others = self.others(key, session, false);
-        self.oracle.inv_02(session, others);
-        let child = ChildMark { pid: 1_000 + key as u32, start: self.clock.at };
-        self.feed(Input::Spawned { session, launch, child });
-    }
-
-    pub(crate) fn unborn(&mut self, key: u64, errno: i32) {
-        let Some(child) = self.children.remove(&key) else { return };
-        self.by_launch.remove(&(child.session, child.launch));
-        let words = "The CLI could not be started.".to_string();
-        let (session, launch) = (child.session, child.launch);
-        self.feed(Input::SpawnFailed { session, launch, errno: Some(errno), words });
     }
 
     fn write(&mut self, session: SessionId, launch: LaunchId, line: UserLine) {
@@ -299,8 +252,10 @@ impl World {
         if std::mem::replace(&mut child.stopping, true) {
             return;
         }
-        if !child.alive && !child.first_byte && child.heard_at == 0 {
+        if child.spawning {
+            // the call goes on; what comes of it is stopped
             child.cancelled = true;
+            return;
         }
         let after = if child.alive && child.ignores_term { 5 * SECOND } else { 40 };
         self.after(after, Event::Kill(key));
@@ -344,6 +299,9 @@ impl World {
         let bad = self.dice.chance(self.faults.answers);
         let (fails, late) = if bad { (self.dice.chance(400), true) } else { (false, false) };
         let looked = self.looked_at(&question).filter(|_| !fails);
+        if bad && matches!(question, Question::Alive { .. }) {
+            self.bad_look();
+        }
         let answer = if fails {
             self.report.hit("failed answer");
             Answer::Failed { words: "it did not work".into(), errno: None }
@@ -405,8 +363,10 @@ impl World {
             Question::TakeOver { holder, .. } => {
                 Answer::TakenOver { gone: self.end_holder(&holder) }
             }
-            Question::Headroom => Answer::Headroom(Headroom::default()),
-            Question::Alive { .. } => Answer::Alive { gone: vec![] },
+            Question::Headroom => {
+                Answer::Headroom(self.launches.headroom(&mut self.dice, self.clock.at))
+            }
+            Question::Alive { children } => Answer::Alive { gone: self.who_is_gone(&children) },
             Question::Stamped => {
                 let stamped = self
                     .store

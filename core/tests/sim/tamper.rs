@@ -39,6 +39,8 @@ pub(crate) fn tamper(
         | Bug::SleepCounts
         | Bug::SwitchUnread
         | Bug::CapOffByOne
+        | Bug::LastingRetried
+        | Bug::VanishedUnseen
         | Bug::ValveUnpaced => None,
     };
     changed.into_iter().collect()

@@ -9,7 +9,9 @@ use crate::clock::{Clock, HOUR, MINUTE, SECOND};
 use crate::dice::Dice;
 use crate::faults::{self, Faults};
 use crate::invariants::{Broken, Oracle};
+use crate::launches::Launches;
 use crate::load::Load;
+use crate::mass::MASS_MS;
 use crate::report::Report;
 use crate::scripts::Phase;
 use crate::store::Store;
@@ -81,6 +83,7 @@ pub(crate) struct World {
     /// Other programs, by the conversation they have open.
     pub(crate) holders: BTreeMap<CliSessionId, Holder>,
     pub(crate) load: Load,
+    pub(crate) launches: Launches,
     pub(crate) faults: Faults,
     pub(crate) oracle: Oracle,
     pub(crate) report: Report,
@@ -106,6 +109,7 @@ impl World {
         let clock = Clock::new(dice.chance(500), dice.between(1, 40));
         let faults = Faults::random(&mut dice);
         let load = Load::random(&mut dice);
+        let launches = Launches::random(&mut dice);
         let switches = faults::switches(&mut dice);
         let mut world = World {
             seed,
@@ -123,6 +127,7 @@ impl World {
             gone_folders: BTreeSet::new(),
             holders: BTreeMap::new(),
             load,
+            launches,
             faults,
             oracle: Oracle::new(),
             report: Report::default(),
@@ -149,8 +154,12 @@ impl World {
     /// Runs for so long in bad weather, then until everything has settled.
     pub(crate) fn live(&mut self, millis: u64) -> Result<(), Broken> {
         let siege = if self.seed.is_multiple_of(2) { SIEGE_MS } else { 0 };
-        let end = self.clock.at + millis.saturating_sub(siege);
+        let mass = if self.seed % 4 == 1 { MASS_MS } else { 0 };
+        let end = self.clock.at + millis.saturating_sub(siege + mass);
         self.run_until(end);
+        if mass > 0 {
+            self.mass_start();
+        }
         if siege > 0 {
             self.siege(siege);
             self.run_until(end + 20 * MINUTE);
@@ -184,7 +193,7 @@ impl World {
         self.oracle.inv_65(&self.store);
     }
 
-    fn run_until(&mut self, end: u64) {
+    pub(crate) fn run_until(&mut self, end: u64) {
         while self.oracle.broken.is_none() {
             let event = self.events.first_key_value().map(|((at, _), _)| *at);
             let now = self.clock.now();

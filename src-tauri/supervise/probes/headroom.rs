@@ -34,8 +34,13 @@ pub fn headroom() -> Headroom {
 fn descriptors() -> Option<u64> {
     let limit = getrlimit(Resource::Nofile).current?;
     match fs::read_dir(OPEN) {
-        // one of them is this look's own
-        Ok(open) => Some((limit + 1).saturating_sub(u64::try_from(open.count()).ok()?)),
+        Ok(open) => {
+            // the limit is one of numbers: what was opened above it before it was set does not count
+            let number = |entry: fs::DirEntry| entry.file_name().to_str()?.parse::<u64>().ok();
+            let below = open.flatten().filter_map(number).filter(|number| *number < limit);
+            // one of them is this look's own
+            Some((limit + 1).saturating_sub(u64::try_from(below.count()).ok()?))
+        }
         Err(error) if is_short(&error) => Some(0),
         Err(_) => None,
     }

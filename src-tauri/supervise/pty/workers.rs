@@ -61,7 +61,9 @@ where
         thread("wait", pid, move || {
             let process = lock(&slot).take();
             wait_for_exit(process, &for_waiter, alive);
-        })?;
+        })
+        // the reader holds the queue, and waits for the writer, which ends with it
+        .inspect_err(|_| drop(lock(&shared.queue).take()))?;
         Ok(shared)
     })();
     let unwatched = if started.is_err() { lock(&slot).take() } else { None };

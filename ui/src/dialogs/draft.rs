@@ -84,6 +84,12 @@ pub(crate) fn tilde(folder: &str, home: Option<&str>) -> String {
     }
 }
 
+/// A sentence with `~` in each of its paths; one with a space in it stays as it is.
+pub(crate) fn tilde_words(text: &str, home: Option<&str>) -> String {
+    let words: Vec<String> = text.split(' ').map(|word| tilde(word, home)).collect();
+    words.join(" ")
+}
+
 /// The same the other way round: absolute, without spaces around it.
 pub(super) fn absolute(typed: &str, home: Option<&str>) -> String {
     let typed = typed.trim();
@@ -114,6 +120,9 @@ mod tests {
         assert_eq!(absolute("~bob/x", home), "~bob/x");
         assert_eq!(absolute("~/x", None), "~/x");
         assert_eq!(tilde("/srv/x", Some("/")), "/srv/x");
+        let said = "Cannot start /home/u/cli: none. There is none at /home/u/cli or /srv/home/u.";
+        let shown = "Cannot start ~/cli: none. There is none at ~/cli or /srv/home/u.";
+        assert_eq!(tilde_words(said, Some("/home/u")), shown);
     }
 
     #[test]

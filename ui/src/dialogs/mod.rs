@@ -8,7 +8,7 @@ mod trust;
 
 use crate::bridge::{self, Answer};
 use crate::model::{Store, use_store};
-pub(crate) use draft::tilde;
+pub(crate) use draft::{tilde, tilde_words};
 use draft::{Draft, MODELS, PERMISSIONS};
 use folder_field::{Checked, FolderField};
 use leptos::ev::{KeyboardEvent, SubmitEvent};

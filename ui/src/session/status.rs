@@ -3,7 +3,7 @@
 
 use super::held::HeldStrip;
 use crate::actions;
-use crate::dialogs::tilde;
+use crate::dialogs::{tilde, tilde_words};
 use crate::icons::{Icon, StateShape, Symbol};
 use crate::model::use_store;
 use crate::now::clock_time;
@@ -68,12 +68,15 @@ fn StatusStrip(session: SessionId) -> impl IntoView {
             None => sentence,
         })
     };
+    let shown = move || {
+        store.facts.with(|facts| text().map(|text| tilde_words(&text, facts.home.as_deref())))
+    };
     view! {
         <Show when=move || seen.with(Option::is_some)>
             <div class="strip" class:red=red data-testid="strip">
                 <StateShape of=seen />
                 <span class="strip-label">{move || seen.get().map(|seen| seen.label)}</span>
-                <span class="strip-text" title=text>{text}</span>
+                <span class="strip-text" title=text>{shown}</span>
                 <PillButton session=session />
             </div>
         </Show>

@@ -75,6 +75,16 @@ impl Oracle {
         let stopping = self.book(before.id).died_stopping;
         let ran = before.status == Status::Running && before.turn.is_some() && !stopping;
         let boot = matches!(change.input, Input::Boot(_));
+        let waited = std::mem::take(&mut self.book(before.id).died_waiting);
+        let rung = before.pending == Some(PendingAction::RecoveryFailed);
+        if boot
+            && waited
+            && !rung
+            && before.replay.is_open()
+            && change.after.status != Status::Starting
+        {
+            self.fail("INV-44", format!("relaunched when the app died: {before:?} is suspended"));
+        }
         if boot && ran && change.after.status == Status::Paused {
             self.fail("INV-44", format!("{} ran when the app died and is suspended", before.id));
         }

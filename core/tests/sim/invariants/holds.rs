@@ -7,8 +7,9 @@ use crate::world::Looked;
 use omniscio_core::id::SessionId;
 use omniscio_core::launch::Conversation;
 
-/// An answer is at most so old when it is used (a question's own limit), and a little on its way.
-const ANSWER_AGE: u64 = 6 * SECOND;
+/// A look is at most so old when it is used: its question's own limit and that of a fresh one; then the
+/// question about the machine.
+const LOOK_AGE: u64 = 16 * SECOND;
 
 impl Oracle {
     /// The app is told of a conversation that was looked at.
@@ -33,7 +34,7 @@ impl Oracle {
             Conversation::Fork { from, .. } => self.held.contains(&from) && !copy,
         };
         if held {
-            self.fail("A-12", format!("{id} goes on in a conversation that is open elsewhere"));
+            self.fail("A-12", format!("{id} goes on in {conversation:?}, open elsewhere"));
         }
     }
 
@@ -57,7 +58,7 @@ impl Oracle {
     pub(super) fn inv_07(&mut self, id: SessionId, folder: &str, at: u64) {
         // one more start of a launch that hung comes to nothing by itself: no child has a folder then
         let first = self.book(id).claim.is_some();
-        if first && self.gone_for(folder, at).is_some_and(|age| age > ANSWER_AGE) {
+        if first && self.gone_for(folder, at).is_some_and(|age| age > LOOK_AGE) {
             self.fail("INV-07", format!("a child of {id} is started without its folder"));
         }
     }

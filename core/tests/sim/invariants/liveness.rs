@@ -1,5 +1,5 @@
-//! What must happen in the end: INV-49 (the CLI works again) and INV-50 (it works, and the machine is
-//! saturated for good).
+//! What must happen in the end: INV-49 (the CLI works again), INV-50 (it works, and the machine is
+//! saturated for good), INV-51 (launches succeed again).
 
 use super::Oracle;
 use crate::clock::{MINUTE, SECOND};
@@ -30,6 +30,7 @@ impl Oracle {
     /// Once a minute: no row waits for longer than it must.
     pub(super) fn waits(&mut self, store: &Store, at: u64, report: &mut Report) {
         let Some(Settling { at: calm_at, pinned }) = self.settling else { return };
+        self.inv_51(store, (calm_at, at), report);
         // the load of the last minute still counts; the first scan is 30 s after a start
         let from = (calm_at + MINUTE).max(self.booted_at + 30 * SECOND);
         let cut_off = || store.listed().filter(|row| row.in_shape());

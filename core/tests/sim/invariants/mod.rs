@@ -12,13 +12,16 @@
 //! - no accepted message is lost or sent twice by the queue; A-12: one writer per conversation.
 
 mod audit;
+mod book;
 mod budget;
 mod ending;
 mod holds;
 mod ladder;
+mod line;
 mod liveness;
 mod looks;
 mod messages;
+mod relaunch;
 mod restarts;
 mod switches;
 mod valve;
@@ -28,7 +31,8 @@ mod workers;
 use crate::clock::Clock;
 use crate::report::Report;
 use crate::store::Store;
-use ladder::Episode;
+use book::{Book, Claim};
+use line::Line;
 use liveness::Settling;
 use looks::Pressed;
 use omniscio_core::id::{CliSessionId, MessageId, SessionId};
@@ -38,8 +42,9 @@ use omniscio_core::message::MessageState;
 use omniscio_core::session::{SessionRow, Status};
 use omniscio_core::settings::{Policy, Settings};
 use omniscio_core::supervisor::{Act, Command, Input, State, Write};
-use omniscio_core::time::{Day, Now};
+use omniscio_core::time::Now;
 use omniscio_core::verdict::Actor;
+use relaunch::Failure;
 use std::collections::{BTreeMap, BTreeSet};
 use switches::command_of;
 
@@ -48,63 +53,6 @@ use switches::command_of;
 pub(crate) struct Broken {
     pub(crate) name: &'static str,
     pub(crate) text: String,
-}
-
-/// Somebody took a session up to restart it.
-#[derive(Clone, Copy, Debug)]
-struct Claim {
-    actor: Actor,
-    at: u64,
-}
-
-/// What the oracle knows of one session.
-#[derive(Default)]
-struct Book {
-    claim: Option<Claim>,
-    /// One more start belongs to the same restart: the last one hung, or its conversation was gone.
-    again: bool,
-    /// When an actor other than a message last restarted it.
-    restarted: Option<u64>,
-    /// A restart still has its own line to write.
-    replay_due: bool,
-    click: Option<u64>,
-    clicked_at: Option<u64>,
-    charged: Option<(Day, u8)>,
-    concluded: u64,
-    stop_asked: bool,
-    /// The person had asked for a stop when the app died.
-    died_stopping: bool,
-    local: bool,
-    /// The last turn delivered its answer and nothing was sent since.
-    delivered: bool,
-    message: Option<MessageId>,
-    /// Tool calls of the message's tries, and whether each counts as started.
-    calls: BTreeMap<String, (String, bool)>,
-    shape_since: Option<u64>,
-    /// Since when the row is in the shape without a break.
-    in_shape_at: Option<u64>,
-    left_shape_at: Option<u64>,
-    unseen_since: Option<u64>,
-    surfaced: bool,
-    /// An outside hand changed the row and the app has not noticed.
-    foreign: bool,
-    /// The turn that runs began by itself: its answer is no answer to a message.
-    by_itself: bool,
-    /// The turn that runs is a replay.
-    replayed: bool,
-    /// What waited while the row was cut off.
-    held: BTreeSet<MessageId>,
-    /// The person chose a copy of a conversation that is open elsewhere.
-    copy_wanted: bool,
-    copied: bool,
-    /// The person wanted a restart that another program may keep waiting: it may come later.
-    takes_over: bool,
-    /// How often the row entered another state, and at which entry the person was told last.
-    entries: u64,
-    notified: u64,
-    ladder: Episode,
-    /// Its child has shown content of its own.
-    spoke: bool,
 }
 
 pub(crate) struct Oracle {
@@ -141,6 +89,9 @@ pub(crate) struct Oracle {
     by_person: bool,
     /// Turns that the step closed, and whether the person had asked for it.
     closed: BTreeMap<SessionId, bool>,
+    line: Line,
+    /// The launch that the step is told has failed.
+    failure: Option<Failure>,
     pub(crate) broken: Option<Broken>,
 }
 
@@ -173,6 +124,8 @@ impl Oracle {
             retrying: None,
             by_person: false,
             closed: BTreeMap::new(),
+            line: Line::default(),
+            failure: None,
             broken: None,
         }
     }
@@ -196,15 +149,18 @@ impl Oracle {
         self.quitting = false;
         self.window.clear();
         self.badge = 0;
+        self.line_begins();
         for row in store.listed() {
             let book = self.book(row.id);
+            book.died_waiting = std::mem::take(&mut book.relaunch).waiting;
             book.click = None;
             book.foreign = false;
+            book.resumes = false;
             book.again = false;
             book.replay_due = false;
             book.died_stopping = std::mem::take(&mut book.stop_asked);
             let open = matches!(row.status, Status::Starting | Status::Running);
-            let claim = Claim { actor: Actor::CrashRecovery, at: clock.at };
+            let claim = Claim { actor: Actor::CrashRecovery, at: clock.at, by_person: false };
             book.claim = Some(claim).filter(|_| open && row.intent_running);
         }
     }
@@ -223,6 +179,7 @@ impl Oracle {
     /// The session's part of a step is not done: another hand changed its row.
     pub(crate) fn refused(&mut self, session: SessionId) {
         (self.pressed, self.wanted) = (None, None);
+        self.no_failure(session);
         self.book(session).click = None;
     }
 
@@ -243,8 +200,13 @@ impl Oracle {
         if let Some(command) = command_of(input) {
             self.noted(command, clock.at, report);
             self.presses(command, state, clock);
+            self.in_the_wait(command, state, report);
+        }
+        if !matches!(input, Input::SpawnFailed { .. }) {
+            self.failure = None;
         }
         match input {
+            Input::Answer { ask, answer } => self.told_room(*ask, answer, report, clock.at),
             Input::Command { command: Command::Retry { session }, .. } => {
                 self.click(*session, state, clock.at, report);
             }
@@ -264,7 +226,6 @@ impl Oracle {
             | Input::Exited { .. }
             | Input::Stopped { .. }
             | Input::WriteFailed { .. }
-            | Input::Answer { .. }
             | Input::Load { .. }
             | Input::Window { .. }
             | Input::Cli { .. }
@@ -288,6 +249,7 @@ impl Oracle {
                 self.answered(*session, event, report);
             }
         }
+        self.failed(writes, (store, clock.at), report);
         for write in writes {
             match write {
                 Write::Row { before, after, actor, reason } => {
@@ -313,6 +275,7 @@ impl Oracle {
     fn changed(&mut self, change: &Change<'_>, store: &Store, clock: &Clock, report: &mut Report) {
         self.fold(change);
         self.legal(change.after);
+        self.relaunches(change, clock.at, report);
         self.inv_42(change);
         self.inv_43(change, store, report);
         self.ladder(change, clock, report);
@@ -329,7 +292,7 @@ impl Oracle {
                 self.spawns(*session, plan, (store, clock.at), report);
             }
             Act::Write { session, line, .. } => self.writes(*session, line, store, report),
-            Act::Ask { question, .. } => self.asks(question, clock, report),
+            Act::Ask { ask, question } => self.asks((*ask, question), (store, clock), report),
             Act::Notify { session, .. } => self.notified(*session, clock.now(), report),
             Act::Emit(view) => {
                 self.touched.insert(view.row.id);
@@ -366,6 +329,7 @@ impl Oracle {
         if !touched.is_empty() {
             self.counts(state, clock.now());
         }
+        self.inv_56_shown(state, clock);
     }
 
     /// Once a virtual minute: every row.
@@ -381,6 +345,9 @@ impl Oracle {
             self.row(id, state, store, clock, report);
             self.queue(id, state, store);
             self.click_answered(id, clock.at);
+        }
+        for row in store.listed() {
+            self.told_in_time(row, clock.at);
         }
         self.inv_55(clock.at);
         self.waits(store, clock.at, report);
@@ -403,6 +370,7 @@ impl Oracle {
             let book = self.book(id);
             book.takes_over |= book.click.take().is_some();
         }
+        self.place(view.live.place, report);
         if view.row != *stored {
             let text = format!("state {:?}\nstore {stored:?}", view.row);
             self.fail("INV-44", text);

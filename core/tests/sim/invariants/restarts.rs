@@ -1,6 +1,7 @@
 //! Restarts and who may begin them: invariants 1, 2, 3, 4, 8, 9 and 46 to 48 as far as they speak of
 //! restarts. Never changes anything but the oracle's books.
 
+use super::relaunch::Relaunch;
 use super::{Change, Claim, Oracle};
 use crate::clock::SECOND;
 use crate::report::Report;
@@ -54,18 +55,29 @@ impl Oracle {
         if goes_on {
             // the same restart, after the old child was stopped or a question was answered
             if actor == Actor::CrashRecovery {
-                self.book(id).claim = Some(Claim { actor, at: clock.at });
+                self.book(id).claim = Some(Claim { actor, at: clock.at, by_person: false });
             }
             return;
         }
+        let waits = change.before.is_some_and(|before| before.status == Status::Starting);
+        let pending = change.before.and_then(|before| before.pending);
+        let book = self.book(id);
+        if waits && (book.relaunch.waiting || book.again) && pending == change.after.pending {
+            // looked at and planned anew: its launches are one restart (OD-15)
+            return;
+        }
+        let by_person = std::mem::take(&mut book.resumes);
         if let Some(before) = change.before {
-            self.inv_04_allowed(actor, before, clock.now());
+            if !by_person {
+                self.inv_04_allowed(actor, before, clock.now());
+            }
             self.inv_06(actor, before);
             self.inv_46(actor, id);
         }
         self.inv_14(id, actor);
         let book = self.book(id);
-        book.claim = Some(Claim { actor, at: clock.at });
+        book.claim = Some(Claim { actor, at: clock.at, by_person });
+        (book.refused, book.relaunch) = (false, Relaunch::default());
         match actor {
             Actor::RetryButton => {
                 self.inv_08_clicked(id);
@@ -168,6 +180,9 @@ impl Oracle {
         (store, at): (&Store, u64),
         report: &mut Report,
     ) {
+        self.tries(id, at, report);
+        self.room_for(id, at, report);
+        self.inv_52(id, store, at);
         self.one_writer(id, plan.conversation);
         self.inv_07(id, &plan.folder, at);
         if store.rows.get(&id).is_none_or(SessionRow::is_gone) {
@@ -178,6 +193,7 @@ impl Oracle {
             self.fail("INV-44", format!("a child of {id} is started before its id is stored"));
         }
         let book = self.book(id);
+        book.looked = false;
         let Some(claim) = book.claim.take() else {
             if !std::mem::take(&mut book.again) {
                 self.fail("INV-04", format!("a child of {id} is started and nobody restarted it"));
@@ -191,7 +207,7 @@ impl Oracle {
         let last = book.restarted.replace(claim.at);
         book.replay_due = true;
         report.hit(&format!("restart {}", claim.actor.as_str()));
-        if claim.actor != Actor::RetryButton {
+        if claim.actor != Actor::RetryButton && !claim.by_person {
             self.inv_01(id, claim, last);
         }
     }
@@ -326,6 +342,7 @@ impl Oracle {
     /// The machine slept: what a click waits for had no time.
     pub(crate) fn slept(&mut self, millis: u64, at: u64) {
         self.slept_at = at;
+        self.line_slept();
         for book in self.books.values_mut() {
             book.click = book.click.map(|at| at + millis);
         }

@@ -4,9 +4,10 @@
 use super::{Change, Oracle};
 use crate::clock::{Clock, MINUTE, SECOND};
 use crate::report::Report;
-use omniscio_core::id::SessionId;
-use omniscio_core::session::{SessionRow, Status};
-use omniscio_core::supervisor::{Command, Input, Question};
+use crate::store::Store;
+use omniscio_core::id::{CliSessionId, SessionId};
+use omniscio_core::session::{PendingAction, SessionRow, Status};
+use omniscio_core::supervisor::{AskId, Command, Input, Question};
 use omniscio_core::verdict::Actor;
 
 impl Oracle {
@@ -26,7 +27,8 @@ impl Oracle {
         let Some(before) = change.before else { return };
         let away = before.deleted_at.is_some()
             || matches!(before.status, Status::Paused | Status::Ended | Status::Archived);
-        let by_person = matches!(change.actor, Actor::User | Actor::RetryButton);
+        let resumes = change.actor == Actor::CrashRecovery && self.book(before.id).resumes;
+        let by_person = matches!(change.actor, Actor::User | Actor::RetryButton) || resumes;
         let facts = |row: &SessionRow| {
             let budget = (row.retry_attempts, row.retry_day, row.stop_reason, row.ladder);
             (row.status, row.pending, row.deleted_at, row.archive_reason, budget)
@@ -89,10 +91,14 @@ impl Oracle {
             self.quitting = true;
         } else if let Command::ForkHeld { session } = command {
             report.hit("a copy of a held conversation wanted");
+            self.resumes(*session);
             let book = self.book(*session);
             (book.copy_wanted, book.takes_over) = (true, true);
         } else if let Command::TakeOver { session, .. } = command {
+            self.resumes(*session);
             self.book(*session).takes_over = true;
+        } else if let Command::Continue { session } = command {
+            self.resumes(*session);
         } else if let Command::End { session }
         | Command::Archive { session }
         | Command::Delete { session } = command
@@ -109,16 +115,39 @@ impl Oracle {
         }
     }
 
+    /// The person brings back what the app's restart had suspended (CR-04).
+    fn resumes(&mut self, id: SessionId) {
+        let suspended = Some(PendingAction::AppRestartSuspended);
+        let is = self.folded.get(&id).is_some_and(|row| row.pending == suspended);
+        self.book(id).resumes |= is;
+    }
+
     /// A question to the shell.
-    pub(super) fn asks(&mut self, question: &Question, clock: &Clock, report: &mut Report) {
+    pub(super) fn asks(
+        &mut self,
+        (ask, question): (AskId, &Question),
+        (store, clock): (&Store, &Clock),
+        report: &mut Report,
+    ) {
         match question {
             Question::Handover { session } => {
                 // the conversation is gone: the new one belongs to the same restart
                 report.hit("conversation gone");
                 self.book(*session).again = true;
             }
-            Question::Folder { .. } | Question::Transcript { .. } | Question::TakeOver { .. } => {}
+            Question::Transcript { cli_session, .. } => self.looks_at(*cli_session, store, report),
+            Question::Folder { .. } | Question::TakeOver { .. } | Question::Alive { .. } => {}
+            Question::Headroom => self.asks_for_room(ask, clock.at),
             Question::Stamped => self.scans(clock),
+        }
+    }
+
+    /// A conversation is looked at for a launch: for the second time when the first look is too old.
+    fn looks_at(&mut self, id: Option<CliSessionId>, store: &Store, report: &mut Report) {
+        let mine = |row: &&SessionRow| row.cli_session_id == id && row.status == Status::Starting;
+        let Some(row) = store.listed().find(mine).filter(|_| id.is_some()) else { return };
+        if std::mem::replace(&mut self.book(row.id).looked, true) {
+            report.hit("a look that is too old is taken again");
         }
     }
 }

@@ -1,0 +1,80 @@
+//! The oracle's books: what it knows of one session, from what went in, what was committed and what was
+//! done. Facts only.
+
+use super::ladder::Episode;
+use super::relaunch::Relaunch;
+use omniscio_core::id::MessageId;
+use omniscio_core::time::Day;
+use omniscio_core::verdict::Actor;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Somebody took a session up to restart it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Claim {
+    pub(super) actor: Actor,
+    pub(super) at: u64,
+    /// The person brings back what the app's own restart had suspended.
+    pub(super) by_person: bool,
+}
+
+/// What the oracle knows of one session.
+#[derive(Default)]
+pub(super) struct Book {
+    pub(super) claim: Option<Claim>,
+    /// One more start belongs to the same restart: the last one hung, or its conversation was gone.
+    pub(super) again: bool,
+    /// When an actor other than a message last restarted it.
+    pub(super) restarted: Option<u64>,
+    /// A restart still has its own line to write.
+    pub(super) replay_due: bool,
+    pub(super) click: Option<u64>,
+    pub(super) clicked_at: Option<u64>,
+    pub(super) charged: Option<(Day, u8)>,
+    pub(super) concluded: u64,
+    pub(super) stop_asked: bool,
+    /// The person had asked for a stop when the app died.
+    pub(super) died_stopping: bool,
+    pub(super) local: bool,
+    /// The last turn delivered its answer and nothing was sent since.
+    pub(super) delivered: bool,
+    pub(super) message: Option<MessageId>,
+    /// Tool calls of the message's tries, and whether each counts as started.
+    pub(super) calls: BTreeMap<String, (String, bool)>,
+    pub(super) shape_since: Option<u64>,
+    /// Since when the row is in the shape without a break.
+    pub(super) in_shape_at: Option<u64>,
+    pub(super) left_shape_at: Option<u64>,
+    pub(super) unseen_since: Option<u64>,
+    pub(super) surfaced: bool,
+    /// An outside hand changed the row and the app has not noticed.
+    pub(super) foreign: bool,
+    /// The turn that runs began by itself: its answer is no answer to a message.
+    pub(super) by_itself: bool,
+    /// The turn that runs is a replay.
+    pub(super) replayed: bool,
+    /// What waited while the row was cut off.
+    pub(super) held: BTreeSet<MessageId>,
+    /// The person chose a copy of a conversation that is open elsewhere.
+    pub(super) copy_wanted: bool,
+    pub(super) copied: bool,
+    /// The person wanted a restart that another program may keep waiting: it may come later.
+    pub(super) takes_over: bool,
+    /// How often the row entered another state, and at which entry the person was told last.
+    pub(super) entries: u64,
+    pub(super) notified: u64,
+    pub(super) ladder: Episode,
+    /// Its child has shown content of its own.
+    pub(super) spoke: bool,
+    /// Launches that failed, and how its next one is waited for.
+    pub(super) relaunch: Relaunch,
+    /// The app died while it waited for one.
+    pub(super) died_waiting: bool,
+    /// Folder and conversation were looked at for the launch under way.
+    pub(super) looked: bool,
+    /// The person stopped it or put it away, and has not begun anew.
+    pub(super) put_down: bool,
+    /// The person brings it back, whoever is named for it.
+    pub(super) resumes: bool,
+    /// Its last launch failed for good.
+    pub(super) refused: bool,
+}

@@ -1,0 +1,166 @@
+//! The line that all launches stand in: invariants 51, 52 and 57, the gap between two spawns (OD-61), how
+//! many start at once, and what the machine must have left. Counts spawn calls by itself.
+
+use super::Oracle;
+use crate::clock::SECOND;
+use crate::report::Report;
+use crate::store::Store;
+use omniscio_core::id::SessionId;
+use omniscio_core::session::Status;
+use omniscio_core::supervisor::{Answer, AskId, Headroom};
+
+const SLOTS: usize = 4;
+const STARTING: usize = 8;
+const GAP: u64 = 250;
+/// So long the line waits for a machine that is short of something.
+const PATIENCE: u64 = 30 * SECOND;
+/// An answer that comes later than this is not used.
+const ANSWERED: u64 = 5 * SECOND;
+/// A start that hangs, the second one, and the stop between them; then each start's own time.
+const OLD_STARTS: u64 = 75 * SECOND;
+const START: u64 = 14 * SECOND;
+
+/// The line as the world sees it.
+#[derive(Default)]
+pub(super) struct Line {
+    /// Spawn calls under way.
+    pub(super) calls: usize,
+    spawned_at: Option<u64>,
+    /// The machine was asked for what it has left, since the last spawn.
+    asked: bool,
+    /// The last such question, and when it was asked; `None` once it is answered.
+    asking: Option<(AskId, u64)>,
+    short_since: Option<u64>,
+}
+
+fn is_short(room: &Headroom) -> bool {
+    let below = |left: Option<u64>, needed| left.is_some_and(|left| left < needed);
+    below(room.descriptors, 32) || below(room.processes, 64) || below(room.memory_mib, 300)
+}
+
+impl Oracle {
+    /// A spawn call begins; so many are under way with it, and so many start.
+    pub(crate) fn call_begins(
+        &mut self,
+        id: SessionId,
+        (calls, starting): (usize, usize),
+        at: u64,
+    ) {
+        self.line.calls = calls;
+        if calls > SLOTS {
+            self.fail("INV-57", format!("{calls} spawn calls are under way with that of {id}"));
+        }
+        if starting > STARTING {
+            self.fail("INV-57", format!("{starting} children start at once with that of {id}"));
+        }
+        let last = self.line.spawned_at.replace(at);
+        if let Some(age) = last.map(|last| at - last).filter(|age| *age < GAP) {
+            self.fail("OD-61", format!("{id} is spawned {age} ms after the last one"));
+        }
+    }
+
+    /// So many spawn calls are under way now.
+    pub(crate) fn calls(&mut self, calls: usize) {
+        self.line.calls = calls;
+    }
+
+    /// A new state: nobody was launched by it.
+    pub(super) fn line_begins(&mut self) {
+        self.line = Line { calls: self.line.calls, ..Line::default() };
+    }
+
+    /// The machine slept: what it said before counts no more.
+    pub(super) fn line_slept(&mut self) {
+        self.line.short_since = None;
+    }
+
+    /// What the machine has left is asked for.
+    pub(super) fn asks_for_room(&mut self, ask: AskId, at: u64) {
+        (self.line.asked, self.line.asking) = (true, Some((ask, at)));
+    }
+
+    /// An answer, perhaps to that.
+    pub(super) fn told_room(&mut self, ask: AskId, answer: &Answer, report: &mut Report, at: u64) {
+        let Some((_, asked_at)) = self.line.asking.take_if(|(asking, _)| *asking == ask) else {
+            return;
+        };
+        let room = if let Answer::Headroom(room) = answer { Some(room) } else { None };
+        if room.is_some_and(is_short) && at <= asked_at + ANSWERED {
+            report.hit("headroom: the line is held");
+            self.line.short_since.get_or_insert(at);
+        } else {
+            self.line.short_since = None;
+        }
+    }
+
+    /// A launch is about to be made: the machine was asked, and it was not short, or for too long.
+    pub(super) fn room_for(&mut self, id: SessionId, at: u64, report: &mut Report) {
+        if !std::mem::take(&mut self.line.asked) {
+            self.fail("headroom", format!("nobody asked what is left before {id} is launched"));
+        }
+        if self.line.asking.is_some() {
+            // nobody answered in time: what nobody can tell holds nobody
+            self.line.short_since = None;
+        }
+        let Some(since) = self.line.short_since else { return };
+        if at - since < PATIENCE {
+            self.fail("headroom", format!("{id} is launched on a machine that is short of room"));
+        }
+        report.hit("headroom: the patience is over");
+        self.line.short_since = Some(at);
+    }
+
+    /// INV-52: since a session's launch is due, no more launches of others were made than stood in the
+    /// line with it.
+    pub(super) fn inv_52(&mut self, launched: SessionId, store: &Store, at: u64) {
+        let starting = |row: &&_| -> bool {
+            let row: &omniscio_core::session::SessionRow = row;
+            row.status == Status::Starting
+        };
+        let beside = store.listed().filter(starting).count() as u64;
+        let mut starved = None;
+        for (id, book) in &mut self.books {
+            let relaunch = &mut book.relaunch;
+            if *id == launched || !relaunch.waiting || relaunch.due > at {
+                continue;
+            }
+            relaunch.passed += 1;
+            relaunch.beside = relaunch.beside.max(beside);
+            if relaunch.passed > relaunch.beside {
+                starved = Some((*id, *relaunch));
+            }
+        }
+        if let Some((id, relaunch)) = starved {
+            self.fail("INV-52", format!("{id} is passed over: {relaunch:?}"));
+        }
+    }
+
+    /// INV-51: once launches succeed, whoever waits is launched within half a minute and the line's own
+    /// time. `calm`: since when nothing goes wrong.
+    pub(super) fn inv_51(&mut self, store: &Store, (calm, at): (u64, u64), report: &mut Report) {
+        let rows = store.listed().filter(|row| row.status == Status::Starting);
+        let ids: Vec<SessionId> = rows.map(|row| row.id).collect();
+        let many = ids.len() as u64;
+        let line = many * GAP + many.div_ceil(STARTING as u64) * START + OLD_STARTS;
+        let from = calm.max(self.booted_at).max(self.slept_at);
+        for id in ids {
+            if !self.book(id).relaunch.waiting {
+                continue;
+            }
+            report.hit("relaunch: waits in calm weather");
+            if at > from + 30 * SECOND + line {
+                self.fail("INV-51", format!("{id} waits for its launch since {from}"));
+            }
+        }
+    }
+
+    /// The place in the line that is shown.
+    pub(super) fn place(&mut self, place: Option<u32>, report: &mut Report) {
+        match place {
+            Some(0) => self.fail("INV-52", "a place in the line before the first"),
+            Some(1 | 2) => report.hit("line: first or second"),
+            Some(_) => report.hit("line: third or later"),
+            None => {}
+        }
+    }
+}
