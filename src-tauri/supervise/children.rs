@@ -105,6 +105,12 @@ pub fn alive(id: ProcessId) -> bool {
     table::stat(id.pid).is_some_and(|stat| stat.start_time == id.start_time && !stat.dead)
 }
 
+/// Whether this very process is known to be dead. One that cannot be looked at may live.
+pub(super) fn gone(id: ProcessId) -> bool {
+    let lives = |stat: table::Stat| stat.start_time == id.start_time && !stat.dead;
+    table::look(id.pid).is_ok_and(|stat| !stat.is_some_and(lives))
+}
+
 /// The waits of a sweep.
 #[derive(Clone, Copy, Debug)]
 pub struct SweepTimings {

@@ -359,10 +359,12 @@ fn close_the_rest_at_exec() {
 }
 
 impl Shared {
-    fn new(pid: u32, queue: SyncSender<workers::Message>) -> Option<Shared> {
-        Some(Shared {
-            pid: Pid::from_raw(i32::try_from(pid).ok()?)?,
-            start_time: table::stat(pid).map(|stat| stat.start_time),
+    /// A child that nobody can look at is an error: it could be neither told apart nor swept.
+    fn new(pid: u32, queue: SyncSender<workers::Message>) -> io::Result<Shared> {
+        let number = i32::try_from(pid).ok().and_then(Pid::from_raw);
+        Ok(Shared {
+            pid: number.ok_or(io::ErrorKind::InvalidData)?,
+            start_time: table::look(pid)?.map(|stat| stat.start_time),
             exit: Mutex::new(None),
             exited: Condvar::new(),
             queue: Mutex::new(Some(queue)),

@@ -1,7 +1,7 @@
 //! Reads the system's table of processes (`/proc`; elsewhere it is empty). It never signals.
 
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{self, ErrorKind, Read};
 
 /// The kernel's own bound for one environment is lower than this.
 const ENVIRON_MAX_BYTES: u64 = 8 * 1024 * 1024;
@@ -18,9 +18,23 @@ pub(in crate::supervise) struct Stat {
     pub(in crate::supervise) dead: bool,
 }
 
-/// The facts of a process; `None` if there is no such process.
+/// The facts of a process; `None` if there is no such process, or none that can be looked at.
 pub(in crate::supervise) fn stat(pid: u32) -> Option<Stat> {
-    parse_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+    look(pid).ok().flatten()
+}
+
+/// The facts of a process; `None` if there is no such process.
+///
+/// # Errors
+/// Nobody can look just now: no descriptor is left, for one.
+pub(in crate::supervise) fn look(pid: u32) -> io::Result<Option<Stat>> {
+    match fs::read_to_string(format!("/proc/{pid}/stat")) {
+        Ok(text) => Ok(parse_stat(&text)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        // it ended between the opening and the reading
+        Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// The name in field 2 may hold spaces and brackets, so the fields are counted from its end.

@@ -3,12 +3,14 @@
 
 use super::ground::Ground;
 use super::pool::Pool;
+use super::words;
 use crate::supervise::children::SweepTimings;
-use crate::supervise::driver::inbox::{Inbox, Message};
+use crate::supervise::driver::inbox::{Failed, Inbox, Message};
 use crate::supervise::probes::{self, FolderState, Holders};
 use omniscio_core::id::{CliSessionId, SessionId, Uuid};
 use omniscio_core::session::{ChildMark, Holder};
 use omniscio_core::supervisor::{Answer, AskId, TranscriptFacts};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -60,9 +62,14 @@ impl Asks {
             inbox.push(Message::Answer { generation, ask, answer });
         };
         let error = self.looking.run(Box::new(work)).err()?;
-        let words = format!("no thread to look with: {error}");
-        Some(Answer::Failed { words, errno: error.raw_os_error() })
+        Some(unseen(&error))
     }
+}
+
+/// A look that the system refused.
+fn unseen(error: &io::Error) -> Answer {
+    let Failed { errno, words } = words::no_look(error);
+    Answer::Failed { words, errno }
 }
 
 pub(super) fn failed(words: &str) -> Answer {
@@ -90,7 +97,7 @@ fn answer(ground: &Ground, look: Look) -> Answer {
                         Err(words) => failed(&words),
                     }
                 }
-                Err(words) => failed(&words),
+                Err(error) => unseen(&error),
             }
         }
         Look::TakeOver { cli_session, copied_from, holder } => {
@@ -128,10 +135,10 @@ fn with_holders<T>(
 
 /// The conversation, or the one it was copied from where the CLI has only that.
 fn or_copied(
-    found: impl Fn(CliSessionId) -> Result<TranscriptFacts, String>,
+    found: impl Fn(CliSessionId) -> io::Result<TranscriptFacts>,
     id: CliSessionId,
     copied_from: Option<CliSessionId>,
-) -> Result<TranscriptFacts, String> {
+) -> io::Result<TranscriptFacts> {
     let own = found(id)?;
     let Some(original) = copied_from.filter(|_| !own.exists) else { return Ok(own) };
     let before = found(original)?;
@@ -159,16 +166,15 @@ fn found(
     account: &str,
     id: CliSessionId,
     uuids: &[Uuid],
-) -> Result<TranscriptFacts, String> {
-    let config = config_folder(ground, account)?;
+) -> io::Result<TranscriptFacts> {
+    let config = config_folder(ground, account).map_err(io::Error::other)?;
     let limit = Duration::from_millis(ground.limits.folder_probe_ms);
     if !probes::folder_answers(&config, limit) {
         // every further look would cost a thread until there is none left for the other accounts
-        return Err("the account's config folder does not answer".to_string());
+        return Err(io::Error::other("the account's config folder does not answer"));
     }
     let asked: Vec<String> = uuids.iter().map(Uuid::to_string).collect();
-    let facts =
-        probes::transcript(&config, &id.to_string(), &asked).map_err(|error| error.to_string())?;
+    let facts = probes::transcript(&config, &id.to_string(), &asked)?;
     let present = facts.present.iter().filter_map(|text| text.parse().ok()).collect();
     Ok(TranscriptFacts { file: facts.file, exists: facts.exists, present, fell_back: false })
 }

@@ -35,6 +35,14 @@ pub(super) fn no_thread(error: &io::Error) -> Failed {
     Failed { errno, words: format!("Cannot make a thread for the start: {error}. {advice}") }
 }
 
+/// The words of a look before a start that the system refused.
+pub(super) fn no_look(error: &io::Error) -> Failed {
+    let errno = error.raw_os_error();
+    let advice = errno.and_then(of_shortage).map(|advice| format!(" {advice}"));
+    let advice = advice.unwrap_or_default();
+    Failed { errno, words: format!("Cannot look at the conversation: {error}.{advice}") }
+}
+
 const CLOSE_SOMETHING: &str = "Close something that you do not need.";
 
 /// What to do where the machine is short of something.
@@ -220,6 +228,10 @@ mod tests {
         let Failed { errno, words } = no_thread(&error);
         assert_eq!(errno, Some(libc::EAGAIN));
         assert!(words.contains(&error.to_string()) && words.contains("ulimit -u"), "{words}");
+        let error = io::Error::from_raw_os_error(libc::EMFILE);
+        let Failed { errno, words } = no_look(&error);
+        assert_eq!(errno, Some(libc::EMFILE));
+        assert!(words.contains(&error.to_string()) && words.contains("ulimit -n"), "{words}");
     }
 
     #[test]

@@ -6,7 +6,7 @@
 #[cfg(target_os = "linux")]
 mod machine;
 
-use crate::supervise::children::{ProcessId, alive};
+use crate::supervise::children::{ProcessId, gone};
 use omniscio_core::session::ChildMark;
 use omniscio_core::supervisor::Headroom;
 use rustix::process::{Resource, getrlimit};
@@ -57,8 +57,9 @@ fn least(one: Option<u64>, other: Option<u64>) -> Option<u64> {
     [one, other].into_iter().flatten().min()
 }
 
-/// Whether this very process is gone. One whose start time is not known counts as there.
+/// Whether this very process is gone. One whose start time is not known counts as there, and one that
+/// nobody can look at just now.
 pub fn is_gone(child: ChildMark) -> bool {
     // rule: LV-01
-    child.start != 0 && !alive(ProcessId { pid: child.pid, start_time: child.start })
+    child.start != 0 && gone(ProcessId { pid: child.pid, start_time: child.start })
 }

@@ -46,7 +46,7 @@ where
     let started = (|| {
         let stdin = stdin.ok_or(ErrorKind::BrokenPipe)?;
         let stderr = stderr.ok_or(ErrorKind::BrokenPipe)?;
-        let shared = Arc::new(Shared::new(pid, queue).ok_or(ErrorKind::InvalidData)?);
+        let shared = Arc::new(Shared::new(pid, queue)?);
         rustix::io::ioctl_fionbio(&master, true)?;
         rustix::io::ioctl_fionbio(&stdin, true)?;
         // the waiter drops its end when the child is dead; both others see that in their poll

@@ -8,7 +8,9 @@ use super::rig::{
 };
 use crate::supervisor::rig::{App, Ground};
 use omniscio_core::id::SessionId;
+use omniscio_core::ipc::Event;
 use omniscio_core::session::Status;
+use omniscio_core::supervisor::Command;
 
 /// As many as one bad morning had.
 const MANY: usize = 25;
@@ -56,6 +58,51 @@ fn without_descriptors_no_session_turns_red_and_all_come_back() {
 fn without_processes_no_session_turns_red_and_all_come_back() {
     alone(User::Unused, || {
         all_come_back(libc::EAGAIN, || Shortage::of_processes(0));
+    });
+}
+
+/// From then on no helper gives descriptors back.
+fn until_asked_for_its_version(app: &App) {
+    app.until("version", |told| {
+        told.events.iter().find(|event| matches!(event, Event::Cli(_))).map(drop)
+    });
+}
+
+// proves: RS-01, RS-02, RS-15
+#[test]
+fn a_conversation_that_cannot_be_looked_at_for_lack_of_descriptors_goes_on_later() {
+    alone(User::Same, || {
+        limit_descriptors(DESCRIPTORS);
+        let ground = Ground::new();
+        let app = App::start(watched_config(&ground));
+        let sessions = create(&app, &ground, 3);
+        for session in &sessions {
+            app.until_answered(*session);
+        }
+        app.quit();
+
+        let app = App::start(watched_config(&ground));
+        until_asked_for_its_version(&app);
+        let held = Shortage::of_descriptors();
+        for session in sessions.iter().copied() {
+            let text = "Go on. [[fake: say Gone on.]]".to_string();
+            app.handle.command(Command::Send { session, text, now: false }).unwrap();
+        }
+        for session in &sessions {
+            app.until_row(*session, "third attempt", |view| {
+                view.live.relaunch.as_ref().is_some_and(|relaunch| {
+                    relaunch.attempts >= 3 && relaunch.words.contains("(os error 24)")
+                })
+            });
+        }
+        assert_eq!(watched(|watched| watched.spawns.values().sum::<usize>()), sessions.len());
+        drop(held);
+        for session in sessions {
+            app.until_row(session, "answer", |view| {
+                view.row.answer_line.as_deref() == Some("Gone on.") && view.row.turn.is_none()
+            });
+        }
+        assert_none_was_red(&app);
     });
 }
 
