@@ -116,6 +116,8 @@ pub(super) struct Live {
     pub delivery: Option<Delivery>,
     /// Its number in the line of launches, while it waits there.
     pub ticket: Option<u64>,
+    /// Since when it waits there, until a person is told.
+    pub placed_at: Option<Mono>,
     /// How many stand in that line up to it, where a person is told.
     pub place: Option<u32>,
     /// The spawn call that is under way: it holds a slot, whatever becomes of its child.
@@ -182,6 +184,7 @@ impl Live {
             child: Child::None,
             delivery: None,
             ticket: None,
+            placed_at: None,
             place: None,
             spawn_call: None,
             looked_at: None,
@@ -260,6 +263,7 @@ impl Live {
     /// It waits in the line no longer.
     pub(super) fn leave_line(&mut self) {
         self.ticket = None;
+        self.placed_at = None;
         self.place = None;
     }
 

@@ -60,6 +60,11 @@ impl State {
             | Answer::Handover { .. }
             | Answer::Failed { .. } => return,
         };
+        if !gone.is_empty() {
+            // an exit that is on its way has come by then
+            let again = cx.now.mono.plus(self.limits.liveness_again_ms);
+            self.liveness_at = self.liveness_at.min(again);
+        }
         for (id, child) in children {
             let same = self
                 .sessions
