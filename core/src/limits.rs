@@ -270,9 +270,10 @@ impl Limits {
             (self.relaunch_note_every >= 1, "a note now and then"),
             (self.ask_ms <= self.look_fresh_ms, "a look is fresh when its answer comes"),
             (
-                self.drain_ms < self.liveness_again_ms,
-                "an exit is told before a child counts as lost",
+                self.drain_ms + 2 * self.term_grace_ms < self.liveness_again_ms,
+                "an exit is drained, swept and told before a child counts as lost",
             ),
+            (self.liveness_again_ms < self.liveness_ms, "the second look comes before the next"),
             (self.calls_max >= 1, "at least one remembered call"),
         ];
         relations.iter().find(|(holds, _)| !holds).map(|(_, name)| *name)

@@ -153,7 +153,7 @@ impl State {
                 self.turn_end_answered(cx, session, Some(ask), exists);
             }
             AskFor::Folder { session } => {
-                let busy = self.too_busy_to_look(&answer);
+                let busy = self.nobody_looked(&answer);
                 let present = match answer {
                     Answer::Folder { present } => Some(present),
                     Answer::Transcript { .. }

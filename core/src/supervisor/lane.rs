@@ -158,6 +158,10 @@ impl State {
 
     /// Those who left are no longer waited for.
     fn drop_left(&mut self) {
+        let waits = |id: &SessionId| {
+            self.sessions.get(id).is_some_and(|session| session.live.ticket.is_some())
+        };
+        self.lane.urgent = self.lane.urgent.filter(waits);
         let sessions = &mut self.sessions;
         self.lane.line.retain(|ticket, id| {
             let Some(session) = sessions.get_mut(id) else {
@@ -328,7 +332,7 @@ impl State {
         session.live.leave_line();
         session.live.child = Child::Spawning { launch, since };
         session.live.spawn_call = Some(launch);
-        session.live.gone_before = false;
+        session.live.gone_at = None;
         session.live.chatter.clear();
         session.live.eof_deadline = None;
         session.live.background = 0;

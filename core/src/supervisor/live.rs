@@ -126,8 +126,8 @@ pub(super) struct Live {
     pub looked_at: Option<Mono>,
     /// A launch that failed transiently (RS-20).
     pub relaunch: Option<Relaunching>,
-    /// At the last look its process was gone.
-    pub gone_before: bool,
+    /// A look found its process gone, and nothing has come from it since.
+    pub gone_at: Option<Mono>,
     /// The question that stands before a launch.
     pub asking: Option<AskId>,
     /// A replay that waits for the old child to be gone: only then is the transcript complete.
@@ -189,7 +189,7 @@ impl Live {
             spawn_call: None,
             looked_at: None,
             relaunch: None,
-            gone_before: false,
+            gone_at: None,
             asking: None,
             replay_after_stop: None,
             probing: None,

@@ -115,10 +115,13 @@ impl State {
     /// Nobody looked, for the machine was too busy: the launch is put off.
     pub(super) fn too_busy_to_look(&self, answer: &Answer) -> bool {
         // rule: RS-02
+        self.nobody_looked(answer) && self.policy.relentless_relaunch()
+    }
+
+    /// The machine was too busy to look.
+    pub(super) fn nobody_looked(&self, answer: &Answer) -> bool {
         match answer {
-            Answer::Failed { errno, .. } => {
-                is_transient_spawn_error(self.os, *errno) && self.policy.relentless_relaunch()
-            }
+            Answer::Failed { errno, .. } => is_transient_spawn_error(self.os, *errno),
             Answer::Folder { .. }
             | Answer::Transcript { .. }
             | Answer::TakenOver { .. }

@@ -158,6 +158,10 @@ impl State {
     /// A rung that could not be launched becomes the person's own retry.
     fn take_over_rung(&mut self, cx: &mut Cx, id: SessionId) {
         let retry = Source::RetryButton;
+        let failed = Some(PendingAction::RecoveryFailed);
+        if self.sessions.get(&id).is_none_or(|session| session.row.pending != failed) {
+            return;
+        }
         if let Some(session) = self.session(id) {
             if let Some(relaunch) = session.live.relaunch.as_mut() {
                 relaunch.purpose = LaunchFor::Replay(retry);
@@ -180,6 +184,7 @@ impl State {
         let (now, wall) = (cx.now.mono, cx.now.wall);
         if self.sessions.get(&id).is_some_and(|session| session.live.ticket.is_some()) {
             self.lane.hurry(id);
+            self.take_over_rung(cx, id);
             self.decided(cx, id, Actor::RetryButton, "act: first in the line");
             return true;
         }
@@ -188,10 +193,7 @@ impl State {
             return false;
         };
         relaunch.due = Some((now, wall));
-        let failed = Some(PendingAction::RecoveryFailed);
-        if self.sessions.get(&id).is_some_and(|session| session.row.pending == failed) {
-            self.take_over_rung(cx, id);
-        }
+        self.take_over_rung(cx, id);
         self.decided(cx, id, Actor::RetryButton, "act: relaunch now");
         true
     }
