@@ -199,7 +199,7 @@ fn runs(file: &Path) -> usize {
     fs::read_to_string(file).map_or(0, |text| text.lines().count())
 }
 
-// proves: CR-01, CR-02, A-03, A-15, A-31, PR-05, RP-12
+// proves: CR-01, CR-02, A-15, RP-12
 #[test]
 fn t24_killed_five_times_each_session_is_back_where_it_belongs_exactly_once() {
     const PATH: &str =
