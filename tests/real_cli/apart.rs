@@ -6,7 +6,7 @@ use crate::bench::{config, started};
 use crate::seen::Seen;
 use omniscio_core::block::Block;
 use omniscio_core::id::SessionId;
-use omniscio_core::ipc::{AuditLine, IpcError, Reply, RowView};
+use omniscio_core::ipc::{AuditLine, CliState, IpcError, Reply, RowView};
 use omniscio_core::limits::Limits;
 use omniscio_core::session::{PendingAction, Status};
 use omniscio_core::supervisor::Command;
@@ -43,6 +43,8 @@ enum Ask {
     Rows,
     Blocks(SessionId),
     Audit(Option<SessionId>),
+    /// What is known of the CLI's program.
+    Cli,
     /// The states in which the window ever saw the session.
     States(SessionId),
 }
@@ -65,6 +67,13 @@ impl App {
         match self {
             App::Here(handle) => handle.snapshot().expect("a snapshot").rows,
             App::Apart(apart) => apart.ask(&Ask::Rows),
+        }
+    }
+
+    pub(crate) fn cli(&self) -> CliState {
+        match self {
+            App::Here(handle) => handle.snapshot().expect("a snapshot").cli,
+            App::Apart(apart) => apart.ask(&Ask::Cli),
         }
     }
 
@@ -157,6 +166,7 @@ pub(crate) fn serve_if_asked() {
             Ask::Rows => serde_json::to_string(&app.rows()),
             Ask::Blocks(session) => serde_json::to_string(&app.blocks(session)),
             Ask::Audit(session) => serde_json::to_string(&app.audit(session)),
+            Ask::Cli => serde_json::to_string(&app.cli()),
             Ask::States(session) => serde_json::to_string(&seen.states(session)),
         };
         println!("{MARK}{}", answer.expect("an answer is JSON"));

@@ -7,7 +7,7 @@ use crate::support::mock_api::{MockApi, Request};
 use crate::support::real_cli::{CliHome, cli_path, wait_for, wait_until};
 use omniscio_core::block::{Block, BlockKind};
 use omniscio_core::id::SessionId;
-use omniscio_core::ipc::{AuditLine, IpcError, Reply, RowView};
+use omniscio_core::ipc::{AuditLine, CliState, IpcError, Reply, RowView};
 use omniscio_core::limits::Limits;
 use omniscio_core::session::{PendingAction, SessionRow, Status};
 use omniscio_core::supervisor::Command;
@@ -226,6 +226,14 @@ impl Bench {
 
     pub(crate) fn rows(&self) -> Vec<RowView> {
         self.app().rows()
+    }
+
+    /// Waits until the supervisor has asked the CLI for its version, which is how every start ends.
+    pub(crate) fn wait_version(&self) {
+        wait_until(Duration::from_secs(60), "the CLI's version", || match self.app().cli() {
+            CliState::Found { version, .. } => !version.is_empty(),
+            CliState::Missing { .. } | CliState::Broken { .. } => true,
+        });
     }
 
     /// The session's newest lines of the audit log, newest first.

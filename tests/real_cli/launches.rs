@@ -151,8 +151,8 @@ struct Short {
 impl Short {
     /// Leaves it three: enough to look at files with, too few for a terminal and its pipes.
     fn of_descriptors(bench: &Bench) -> Short {
-        // once it answers it has raised its own limit, and opened what it keeps open
-        bench.rows();
+        // it has raised its own limit by then, and opens nothing any more that it closes again
+        bench.wait_version();
         let pid = bench.apart().pid();
         let open = fs::read_dir(format!("/proc/{pid}/fd")).expect("a process").flatten();
         let open: BTreeSet<u64> =
@@ -244,7 +244,7 @@ fn a_replay_and_a_resume_after_a_crash_fight_their_way_back_and_one_attempt_is_c
     in_namespace(PATH, || {
         serve_if_asked();
         // the debounce of the replay leaves time to take the descriptors away before the resume
-        let limits = Limits { replay_debounce_ms: 12_000, ..tried_anyway() };
+        let limits = Limits { replay_debounce_ms: 30_000, ..tried_anyway() };
         let mut bench = Bench::with_limits(limits);
         let gate = Gate::new();
         bench.start_apart(PATH);
