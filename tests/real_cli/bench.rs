@@ -333,11 +333,6 @@ impl Bench {
         self.seen.rows(session)
     }
 
-    /// States in which the window ever saw the session.
-    pub(crate) fn states(&self, session: SessionId) -> Vec<(Status, Option<PendingAction>)> {
-        self.seen.states(session)
-    }
-
     /// Notifications about the session.
     pub(crate) fn notified(&self, session: SessionId) -> usize {
         self.seen.notified(session)

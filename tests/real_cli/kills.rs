@@ -131,8 +131,9 @@ impl All {
         self.ids().into_iter().flat_map(marked).collect()
     }
 
-    /// Waits until each session is where it belongs; `asked`: how often the API was asked before.
-    fn settled(&mut self, asked: [usize; 3], card: (Status, Option<PendingAction>)) {
+    /// Waits until each session is where it belongs; `asked`: how often the API was asked before, `known`:
+    /// how many calls of the tool the app knew of.
+    fn settled(&mut self, asked: [usize; 3], known: usize, card: (Status, Option<PendingAction>)) {
         let bench = &self.bench;
         for (session, message, before) in [
             (self.speaking, SPEAKING, asked[0]),
@@ -148,6 +149,7 @@ impl All {
         wait_until(LIMIT, "the tool", || {
             marked(self.in_tool).into_iter().any(|pid| name_of(pid) == "sleep")
         });
+        wait_until(LIMIT, "the call in the row", || self.calls_known() > known);
         let call = newest_call(&self.tools);
         bench.wait_on_disk(Written::Call(&call));
         bench.wait_state(self.with_card, "the card", card);
@@ -164,6 +166,10 @@ impl All {
             });
         }
         self.calls.push(call);
+    }
+
+    fn calls_known(&self) -> usize {
+        self.bench.row(self.in_tool).replay.calls.len()
     }
 
     fn asked(&self) -> [usize; 3] {
@@ -207,13 +213,14 @@ fn t24_killed_five_times_each_session_is_back_where_it_belongs_exactly_once() {
     in_namespace(PATH, || {
         serve_if_asked();
         let mut all = All::make(PATH);
-        all.settled([0; 3], ASKED);
+        all.settled([0; 3], 0, ASKED);
         all.bench.kill_app();
         for when in [When::FirstChild, When::Settled, When::FirstRequest, When::Settled] {
             let asked = all.asked();
             all.bench.start_apart(PATH);
+            let known = all.calls_known();
             match when {
-                When::Settled => all.settled(asked, ASKED_BEFORE),
+                When::Settled => all.settled(asked, known, ASKED_BEFORE),
                 When::FirstChild => wait_until(LIMIT, "the first child", || {
                     all.bench.rows().iter().any(|view| view.row.child.is_some())
                 }),
