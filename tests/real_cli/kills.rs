@@ -214,6 +214,7 @@ fn t24_killed_five_times_each_session_is_back_where_it_belongs_exactly_once() {
         serve_if_asked();
         let mut all = All::make(PATH);
         all.settled([0; 3], 0, ASKED);
+        let mut killed = all.processes();
         all.bench.kill_app();
         for when in [When::FirstChild, When::Settled, When::FirstRequest, When::Settled] {
             let asked = all.asked();
@@ -228,15 +229,15 @@ fn t24_killed_five_times_each_session_is_back_where_it_belongs_exactly_once() {
                     wait_until(LIMIT, "the first request", || all.asked() != asked);
                 }
             }
+            killed.extend(all.processes());
             all.bench.kill_app();
         }
-        released(all);
+        released(all, &killed);
     });
 }
 
-/// After the last kill: every answer comes, once, and nothing is left running.
-fn released(mut all: All) {
-    let before = all.processes();
+/// After the last kill: every answer comes, once, and nothing of what was `killed` is left running.
+fn released(mut all: All, killed: &[u32]) {
     all.free.store(true, Ordering::SeqCst);
     all.bench.start();
     let bench = &all.bench;
@@ -281,7 +282,7 @@ fn released(mut all: All) {
     // no death is an attempt of the day, but the cut-off reply's own
     let attempts = all.ids().map(|session| bench.replays(session));
     assert_eq!(attempts, [0, 0, 0, 0, 0, 1]);
-    let left: Vec<u32> = before.into_iter().filter(|pid| lives(*pid)).collect();
+    let left: Vec<u32> = killed.iter().copied().filter(|pid| lives(*pid)).collect();
     assert_eq!(left, [0; 0], "nothing of the killed apps is left");
     all.bench.quit();
     assert_eq!(all.processes(), [0; 0], "nothing is left after Quit");
