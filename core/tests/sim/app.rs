@@ -4,11 +4,11 @@
 use crate::bugs::Bug;
 use crate::clock::{MINUTE, SECOND};
 use crate::faults;
-use crate::tamper::{tamper, unstored_resets};
+use crate::tamper::{forget_stops, taken_back, tamper, unstored_resets};
 use crate::world::{Event, Told, World};
 use omniscio_core::ipc::AccountView;
 use omniscio_core::settings::Policy;
-use omniscio_core::supervisor::{Act, Boot, Input, State, Step, step};
+use omniscio_core::supervisor::{Act, Boot, Input, LaunchId, State, Step, step};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
@@ -53,6 +53,11 @@ impl World {
                 self.oracle.refold(row);
             }
         }
+        if self.bug == Some(Bug::StopForgotten) {
+            for row in forget_stops(&mut self.store) {
+                self.oracle.refold(&row);
+            }
+        }
         let live: Vec<_> = self.by_launch.keys().copied().filter(|_| !first).collect();
         let rows = self.store.listed().cloned().collect();
         let queues = self.store.listed().map(|row| (row.id, self.store.queue(row.id))).collect();
@@ -81,6 +86,7 @@ impl World {
     pub(crate) fn die(&mut self, until_start: u64) {
         self.oracle.befalls("the app dies", &mut self.report);
         self.state = None;
+        self.held_back.clear();
         self.run += 1;
         for (_, child) in std::mem::take(&mut self.children) {
             if child.alive {
@@ -112,6 +118,9 @@ impl World {
         };
         self.state = Some(state);
         let tampered = tamper(self.bug, &mut step, &self.oracle.policy, &self.store);
+        if self.bug == Some(Bug::CancelledLaunched) {
+            self.launch_cancelled(&mut step);
+        }
         // a crash where nothing happens is none
         let idle = step.writes.is_empty() && step.acts.is_empty();
         let death = if idle { None } else { self.death() };
@@ -184,10 +193,63 @@ impl World {
 
     fn perform(&mut self, acts: Vec<Act>, upto: Option<usize>) {
         for act in acts.into_iter().take(upto.unwrap_or(usize::MAX)) {
+            let Some(act) = self.in_order(act) else { continue };
             self.oracle.act(&act, &self.store, &self.clock, &mut self.report);
             self.act(act);
             if self.state.is_none() {
                 return;
+            }
+        }
+    }
+}
+
+impl World {
+    /// A planted bug: who lines up last is launched first, and the others wait until nobody new comes.
+    fn in_order(&mut self, act: Act) -> Option<Act> {
+        if self.bug != Some(Bug::LastComeFirst) {
+            return Some(act);
+        }
+        match act {
+            Act::Spawn { .. } => {
+                if self.held_back.is_empty() {
+                    self.after(SECOND, Event::LetGo);
+                }
+                self.held_back.push(act);
+                None
+            }
+            Act::Stop { session, launch } => {
+                self.held_back.retain(|held| {
+                    !matches!(held, Act::Spawn { session: of, launch: its, .. } if (*of, *its) == (session, launch))
+                });
+                Some(act)
+            }
+            act => Some(act),
+        }
+    }
+
+    /// The last one that was held back is launched.
+    pub(crate) fn let_go(&mut self) {
+        let Some(act) = self.held_back.pop().filter(|_| self.state.is_some()) else { return };
+        if !self.held_back.is_empty() {
+            self.after(SECOND, Event::LetGo);
+        }
+        self.oracle.act(&act, &self.store, &self.clock, &mut self.report);
+        self.act(act);
+    }
+
+    /// A planted bug: whom the person takes back is launched once more.
+    fn launch_cancelled(&mut self, step: &mut Step) {
+        for act in &step.acts {
+            if let Act::Spawn { session, plan, .. } = act {
+                self.plans.insert(*session, plan.clone());
+            }
+        }
+        for session in taken_back(&step.writes) {
+            if self.oracle.is_waiting(session)
+                && let Some(plan) = self.plans.get(&session)
+            {
+                let launch = LaunchId(u64::MAX / 2);
+                step.acts.push(Act::Spawn { session, launch, plan: plan.clone() });
             }
         }
     }

@@ -2,6 +2,7 @@
 //! world. Each must be caught by a named invariant within a bounded number of seeds.
 
 use crate::clock::HOUR;
+use crate::invariants::Broken;
 use crate::world::World;
 use omniscio_core::limits::Limits;
 use omniscio_core::settings::KillSwitches;
@@ -47,6 +48,28 @@ pub(crate) enum Bug {
     LastingRetried,
     /// The liveness watchdog is told that every child lives.
     VanishedUnseen,
+    /// One spawn call more than there are slots.
+    FifthSlot,
+    /// A launch that failed for a moment turns its row red.
+    HiccupRed,
+    /// Every fifth failure is told.
+    EveryFifthTold,
+    /// The gap between two launches never grows.
+    BackoffAnew,
+    /// Of those who wait for their launch the last one comes first.
+    LastComeFirst,
+    /// The launch of a session that was taken back is made all the same.
+    CancelledLaunched,
+    /// What the person had stopped is found as running after a crash.
+    StopForgotten,
+    /// The switch of the environment for relentless relaunch is not read.
+    RelaunchSwitchUnread,
+    /// Nobody looks what the machine has left.
+    RoomUnread,
+    /// All launches are made at once.
+    NoGap,
+    /// A person is told of a launch after half a minute.
+    ToldTooSoon,
 }
 
 impl Bug {
@@ -61,15 +84,29 @@ impl Bug {
             Limits { ladder_rungs: 13, ..limits }
         } else if is(Bug::ValveUnpaced) {
             Limits { scan_interval_ms: 10_000, escape_valve_ticks: 60, ..limits }
+        } else if is(Bug::FifthSlot) {
+            Limits { spawn_slots: 5, ..limits }
+        } else if is(Bug::EveryFifthTold) {
+            Limits { relaunch_note_every: 5, ..limits }
+        } else if is(Bug::BackoffAnew) {
+            Limits { relaunch_max_ms: limits.relaunch_first_ms, ..limits }
+        } else if is(Bug::RoomUnread) {
+            let (headroom_descriptors, headroom_processes, headroom_memory_mib) = (0, 0, 0);
+            Limits { headroom_descriptors, headroom_processes, headroom_memory_mib, ..limits }
+        } else if is(Bug::NoGap) {
+            Limits { spawn_gap_ms: 0, ..limits }
+        } else if is(Bug::ToldTooSoon) {
+            Limits { cannot_launch_ms: 31_000, ..limits }
         } else {
             limits
         }
     }
 
     pub(crate) fn switches(bug: Option<Bug>, switches: KillSwitches) -> KillSwitches {
-        let unread = bug == Some(Bug::SwitchUnread);
+        let read = |on: bool, unread: Bug| on && bug != Some(unread);
         KillSwitches {
-            aborted_response_recovery: switches.aborted_response_recovery && !unread,
+            aborted_response_recovery: read(switches.aborted_response_recovery, Bug::SwitchUnread),
+            relentless_relaunch: read(switches.relentless_relaunch, Bug::RelaunchSwitchUnread),
             ..switches
         }
     }
@@ -77,10 +114,19 @@ impl Bug {
 
 /// Runs worlds with the bug until one of the invariants catches it.
 fn caught(bug: Bug, names: &[&str]) {
+    caught_in(bug, names, |world| world.live(30 * HOUR));
+}
+
+/// The same in mornings on which many sessions are launched.
+fn caught_at_launch(bug: Bug, names: &[&str]) {
+    caught_in(bug, names, World::live_a_morning);
+}
+
+fn caught_in(bug: Bug, names: &[&str], live: impl Fn(&mut World) -> Result<(), Broken>) {
     const SEEDS: u64 = 60;
     for seed in 1..=SEEDS {
         let mut world = World::new(seed, Some(bug));
-        if let Err(broken) = world.live(30 * HOUR) {
+        if let Err(broken) = live(&mut world) {
             assert!(names.contains(&broken.name), "{bug:?}: {}", world.story(&broken));
             println!("{bug:?} is caught by {} in seed {seed}: {}", broken.name, broken.text);
             return;
@@ -182,4 +228,69 @@ fn a_hide_clock_that_begins_anew_is_caught() {
 #[test]
 fn an_orphan_with_content_that_is_put_away_is_caught() {
     caught(Bug::OrphanWithContent, &["INV-43"]);
+}
+
+#[test]
+fn a_lasting_error_that_is_retried_is_caught() {
+    caught_at_launch(Bug::LastingRetried, &["INV-60"]);
+}
+
+#[test]
+fn a_vanished_child_that_nobody_sees_is_caught() {
+    caught(Bug::VanishedUnseen, &["INV-53"]);
+}
+
+#[test]
+fn a_fifth_slot_is_caught() {
+    caught_at_launch(Bug::FifthSlot, &["INV-57"]);
+}
+
+#[test]
+fn a_hiccup_that_turns_its_row_red_is_caught() {
+    caught_at_launch(Bug::HiccupRed, &["INV-59"]);
+}
+
+#[test]
+fn a_line_at_every_fifth_failure_is_caught() {
+    caught_at_launch(Bug::EveryFifthTold, &["INV-58"]);
+}
+
+#[test]
+fn a_backoff_that_begins_anew_is_caught() {
+    caught_at_launch(Bug::BackoffAnew, &["INV-56"]);
+}
+
+#[test]
+fn a_line_in_which_the_last_come_first_is_caught() {
+    caught_at_launch(Bug::LastComeFirst, &["INV-52"]);
+}
+
+#[test]
+fn a_cancelled_relaunch_that_is_launched_is_caught() {
+    caught_at_launch(Bug::CancelledLaunched, &["RS-23"]);
+}
+
+#[test]
+fn a_stopped_session_that_a_crash_brings_back_is_caught() {
+    caught(Bug::StopForgotten, &["INV-44"]);
+}
+
+#[test]
+fn a_switch_for_relaunch_that_is_not_read_is_caught() {
+    caught_at_launch(Bug::RelaunchSwitchUnread, &["INV-58"]);
+}
+
+#[test]
+fn a_launch_on_a_machine_without_room_is_caught() {
+    caught_at_launch(Bug::RoomUnread, &["headroom"]);
+}
+
+#[test]
+fn launches_without_a_gap_are_caught() {
+    caught_at_launch(Bug::NoGap, &["OD-61"]);
+}
+
+#[test]
+fn a_person_told_too_soon_is_caught() {
+    caught_at_launch(Bug::ToldTooSoon, &["A-14"]);
 }

@@ -199,6 +199,12 @@ impl World {
         }
     }
 
+    /// Why a question found no answer: now and then the machine is too busy for that, too.
+    pub(crate) fn busy(&mut self) -> Option<i32> {
+        let busy = self.dice.chance(400);
+        self.dice.pick(transient(self.launches.os)).filter(|_| busy)
+    }
+
     /// A child is gone and nobody tells.
     pub(crate) fn vanish(&mut self) {
         let alive = self.children.iter().filter(|(_, child)| child.alive && !child.stopping);
@@ -235,7 +241,7 @@ impl World {
             Start::Sound
         };
         let mut child = Child::new(session, launch, plan.conversation, start);
-        child.questions = self.questions;
+        (child.questions, child.began_at) = (self.questions, at);
         child.ignores_term = self.dice.chance(80);
         self.children.insert(key, child);
         self.by_launch.insert((session, launch), key);
@@ -257,10 +263,11 @@ impl World {
         }
     }
 
-    /// Spawn calls that the state at hand has made and that are under way.
+    /// Spawn calls that the state at hand has made and that are under way. One that hangs is given up.
     pub(crate) fn calls(&self) -> usize {
+        let hangs = |child: &Child| self.clock.at - child.began_at >= CALL_HANGS;
         let mine = |child: &&Child| child.spawning && child.questions == self.questions;
-        self.children.values().filter(mine).count()
+        self.children.values().filter(mine).filter(|child| !hangs(child)).count()
     }
 
     pub(crate) fn born(&mut self, key: u64) {
@@ -294,6 +301,9 @@ impl World {
         }
     }
 }
+
+/// A spawn call that takes so long holds nobody up any more: two handshakes of a calm machine.
+const CALL_HANGS: u64 = 30 * SECOND;
 
 /// The process ids of children begin here.
 const PID_BASE: u64 = 1_000;

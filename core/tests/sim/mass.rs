@@ -2,6 +2,7 @@
 //! launches when it comes back. The person does not wait patiently. Decides nothing.
 
 use crate::clock::{HOUR, MINUTE, SECOND};
+use crate::invariants::Broken;
 use crate::world::{Event, World};
 use omniscio_core::supervisor::Command;
 
@@ -18,6 +19,13 @@ enum Morning {
 }
 
 impl World {
+    /// Nothing but one such morning.
+    pub(crate) fn live_a_morning(&mut self) -> Result<(), Broken> {
+        self.run_until(20 * MINUTE);
+        self.mass_start();
+        self.oracle.broken.clone().map_or(Ok(()), Err)
+    }
+
     /// Many sessions, a kill, a bad morning.
     pub(crate) fn mass_start(&mut self) {
         self.note("a mass start begins");

@@ -304,7 +304,7 @@ impl World {
         }
         let answer = if fails {
             self.report.hit("failed answer");
-            Answer::Failed { words: "it did not work".into(), errno: None }
+            Answer::Failed { words: "it did not work".into(), errno: self.busy() }
         } else {
             self.find_out(question)
         };

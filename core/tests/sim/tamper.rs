@@ -21,6 +21,7 @@ pub(crate) fn tamper(
     let changed = match bug {
         Bug::RungUnderHold => held_rung(step, store),
         Bug::PromotionUnderLoad => promoted_under_load(step, store),
+        Bug::HiccupRed => hiccup_red(step, store),
         Bug::StampGated
         | Bug::ConcludedTwice
         | Bug::ValveCharges
@@ -41,6 +42,16 @@ pub(crate) fn tamper(
         | Bug::CapOffByOne
         | Bug::LastingRetried
         | Bug::VanishedUnseen
+        | Bug::FifthSlot
+        | Bug::EveryFifthTold
+        | Bug::BackoffAnew
+        | Bug::LastComeFirst
+        | Bug::CancelledLaunched
+        | Bug::StopForgotten
+        | Bug::RelaunchSwitchUnread
+        | Bug::RoomUnread
+        | Bug::NoGap
+        | Bug::ToldTooSoon
         | Bug::ValveUnpaced => None,
     };
     changed.into_iter().collect()
@@ -130,6 +141,16 @@ fn held_rung(step: &mut Step, store: &Store) -> Option<SessionId> {
     Some(id)
 }
 
+/// A launch that failed for a moment is an error.
+fn hiccup_red(step: &mut Step, store: &Store) -> Option<SessionId> {
+    let id = said(step, "relaunch: wait: launch")?;
+    let before = now_of(step, store, id)?;
+    let mut after = before.clone();
+    (after.status, after.pending) = (Status::Error, None);
+    push(step, before, after, (Actor::Relaunch, "launch failed"));
+    Some(id)
+}
+
 /// A used-up row that load defers is given up.
 fn promoted_under_load(step: &mut Step, store: &Store) -> Option<SessionId> {
     let id = said(step, "response-aborted: wait: MachineBusy")?;
@@ -202,4 +223,34 @@ fn rewrite(step: &mut Step, from: usize, id: SessionId, change: impl Fn(&mut Ses
             change(after);
         }
     }
+}
+
+/// What the person stopped is found as running: the stop was never stored.
+pub(crate) fn forget_stops(store: &mut Store) -> Vec<SessionRow> {
+    let stopped = |row: &&mut SessionRow| {
+        row.status == Status::NeedsYou && row.pending == Some(PendingAction::Stopped)
+    };
+    let mut forgotten = Vec::new();
+    for row in store.rows.values_mut().filter(stopped) {
+        (row.status, row.pending, row.intent_running) = (Status::Running, None, true);
+        (row.delivered, row.replay.answered, row.replay.stopped) = (false, false, false);
+        forgotten.push(row.clone());
+    }
+    forgotten
+}
+
+/// Those whom the person takes back in this step.
+pub(crate) fn taken_back(writes: &[Write]) -> Vec<SessionId> {
+    let taken = |write: &Write| match write {
+        Write::Row { before: Some(before), after, actor: Actor::User, .. } => {
+            let stopped = after.pending == Some(PendingAction::Stopped) || after.is_gone();
+            (before.status == Status::Starting && stopped).then_some(after.id)
+        }
+        Write::Row { .. }
+        | Write::Message(_)
+        | Write::MessageState { .. }
+        | Write::Block { .. }
+        | Write::Settings(_) => None,
+    };
+    writes.iter().filter_map(taken).collect()
 }

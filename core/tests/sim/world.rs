@@ -16,9 +16,10 @@ use crate::report::Report;
 use crate::scripts::Phase;
 use crate::store::Store;
 use omniscio_core::id::{CliSessionId, SessionId};
+use omniscio_core::launch::LaunchPlan;
 use omniscio_core::session::Holder;
 use omniscio_core::settings::KillSwitches;
-use omniscio_core::supervisor::{AgentTool, Input, LaunchId, State};
+use omniscio_core::supervisor::{Act, AgentTool, Input, LaunchId, State};
 use omniscio_core::time::Day;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
@@ -47,6 +48,7 @@ pub(crate) enum Event {
     HolderGone(CliSessionId),
     Sample,
     Agent { session: SessionId, tool: AgentTool },
+    LetGo,
 }
 
 /// A ladder's 211.5 minutes, and the time in which a session comes to stand on it.
@@ -90,6 +92,9 @@ pub(crate) struct World {
     pub(crate) bug: Option<Bug>,
     /// What the next start finds in place of a reset that was not stored.
     pub(crate) unstored: BTreeMap<SessionId, (u8, Option<Day>)>,
+    /// Launches that a planted bug holds back, and those that it repeats.
+    pub(crate) held_back: Vec<Act>,
+    pub(crate) plans: BTreeMap<SessionId, Box<LaunchPlan>>,
     pub(crate) switches: KillSwitches,
     /// Which start of the app this is.
     pub(crate) run: u64,
@@ -133,6 +138,8 @@ impl World {
             report: Report::default(),
             bug,
             unstored: BTreeMap::new(),
+            held_back: Vec::new(),
+            plans: BTreeMap::new(),
             switches,
             run: 0,
             questions: 0,
@@ -306,6 +313,7 @@ impl World {
                 self.holders.remove(&id);
             }
             Event::Sample => self.sample(),
+            Event::LetGo => self.let_go(),
             Event::Agent { session, tool } => self.agent(session, tool),
             Event::Born(child) => self.born(child),
             Event::Unborn { child, errno } => self.unborn(child, errno),

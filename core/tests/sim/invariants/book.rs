@@ -4,6 +4,7 @@
 use super::ladder::Episode;
 use super::relaunch::Relaunch;
 use omniscio_core::id::MessageId;
+use omniscio_core::session::SessionRow;
 use omniscio_core::time::Day;
 use omniscio_core::verdict::Actor;
 use std::collections::{BTreeMap, BTreeSet};
@@ -67,6 +68,8 @@ pub(super) struct Book {
     pub(super) spoke: bool,
     /// Launches that failed, and how its next one is waited for.
     pub(super) relaunch: Relaunch,
+    /// The row before it was made to wait, when no launch was begun until then.
+    pub(super) rest: Option<Box<SessionRow>>,
     /// The app died while it waited for one.
     pub(super) died_waiting: bool,
     /// Folder and conversation were looked at for the launch under way.

@@ -50,7 +50,10 @@ impl Oracle {
     /// INV-37 and INV-38: who enters and who leaves `recovery_failed`.
     fn inv_37_and_38(&mut self, before: &SessionRow, change: &Change<'_>) {
         let (after, actor) = (change.after, change.actor);
-        let by_person = matches!(actor, Actor::User | Actor::RetryButton);
+        let book = self.book(before.id);
+        // a click whose look came to nothing
+        let clicked = actor == Actor::Relaunch && (book.click.is_some() || book.takes_over);
+        let by_person = matches!(actor, Actor::User | Actor::RetryButton) || clicked;
         let in_a_turn =
             before.status == Status::Running && matches!(actor, Actor::Stream | Actor::TurnEnd);
         if failed(before) && !failed(after) && !by_person && !in_a_turn {

@@ -5,9 +5,10 @@ use super::Oracle;
 use crate::clock::SECOND;
 use crate::report::Report;
 use crate::store::Store;
-use omniscio_core::id::SessionId;
-use omniscio_core::session::Status;
-use omniscio_core::supervisor::{Answer, AskId, Headroom};
+use omniscio_core::id::{SessionId, Uuid};
+use omniscio_core::session::{SessionRow, Status};
+use omniscio_core::supervisor::{Answer, AskId, Headroom, Input};
+use std::collections::{BTreeMap, BTreeSet};
 
 const SLOTS: usize = 4;
 const STARTING: usize = 8;
@@ -31,6 +32,10 @@ pub(super) struct Line {
     /// The last such question, and when it was asked; `None` once it is answered.
     asking: Option<(AskId, u64)>,
     short_since: Option<u64>,
+    /// Looks at folder and conversation that are not answered: when they were asked for, and for whom.
+    looks: BTreeMap<AskId, (u64, Vec<SessionId>)>,
+    /// For whom a look came to nothing in this step.
+    pub(super) failed_looks: BTreeSet<SessionId>,
 }
 
 fn is_short(room: &Headroom) -> bool {
@@ -67,6 +72,41 @@ impl Oracle {
     /// A new state: nobody was launched by it.
     pub(super) fn line_begins(&mut self) {
         self.line = Line { calls: self.line.calls, ..Line::default() };
+    }
+
+    /// Folder and conversation are looked at. Those who share both cannot be told apart.
+    pub(super) fn look_begins(
+        &mut self,
+        ask: AskId,
+        (folder, uuids): (&str, &[Uuid]),
+        (store, at): (&Store, u64),
+    ) {
+        let asked = |row: &&SessionRow| {
+            let sent = row.replay.sent_as.iter().chain(&row.replay.continued_as);
+            row.folder == folder && sent.eq(uuids)
+        };
+        let whom = store.listed().filter(asked).map(|row| row.id).collect();
+        self.line.looks.insert(ask, (at, whom));
+    }
+
+    /// Looks that the step answers, or that it is too late for.
+    pub(super) fn looks_end(&mut self, input: &Input, at: u64) {
+        let looks = &mut self.line.looks;
+        let mut failed = BTreeSet::new();
+        if let Input::Answer { ask, answer } = input
+            && let Some((asked_at, whom)) = looks.remove(ask)
+            && (matches!(answer, Answer::Failed { .. }) || at >= asked_at + ANSWERED)
+        {
+            failed.extend(whom);
+        }
+        looks.retain(|_, (asked_at, whom)| {
+            let open = at < *asked_at + ANSWERED;
+            if !open {
+                failed.extend(whom.iter().copied());
+            }
+            open
+        });
+        self.line.failed_looks = failed;
     }
 
     /// The machine slept: what it said before counts no more.
@@ -114,14 +154,16 @@ impl Oracle {
     /// line with it.
     pub(super) fn inv_52(&mut self, launched: SessionId, store: &Store, at: u64) {
         let starting = |row: &&_| -> bool {
-            let row: &omniscio_core::session::SessionRow = row;
+            let row: &SessionRow = row;
             row.status == Status::Starting
         };
         let beside = store.listed().filter(starting).count() as u64;
+        let looking = |id: &SessionId| self.line.looks.values().any(|(_, whom)| whom.contains(id));
         let mut starved = None;
         for (id, book) in &mut self.books {
             let relaunch = &mut book.relaunch;
-            if *id == launched || !relaunch.waiting || relaunch.due > at {
+            // what is being looked at for it is its try, and comes to something within the look's limit
+            if *id == launched || !relaunch.waiting || relaunch.due > at || looking(id) {
                 continue;
             }
             relaunch.passed += 1;

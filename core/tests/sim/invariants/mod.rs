@@ -92,6 +92,9 @@ pub(crate) struct Oracle {
     line: Line,
     /// The launch that the step is told has failed.
     failure: Option<Failure>,
+    /// Lines about a relaunch that the step posts, and those that it must.
+    posted: Vec<(SessionId, String)>,
+    expected: Vec<(SessionId, String)>,
     pub(crate) broken: Option<Broken>,
 }
 
@@ -126,6 +129,8 @@ impl Oracle {
             closed: BTreeMap::new(),
             line: Line::default(),
             failure: None,
+            posted: Vec::new(),
+            expected: Vec::new(),
             broken: None,
         }
     }
@@ -205,6 +210,9 @@ impl Oracle {
         if !matches!(input, Input::SpawnFailed { .. }) {
             self.failure = None;
         }
+        self.posted.clear();
+        self.expected.clear();
+        self.looks_end(input, clock.at);
         match input {
             Input::Answer { ask, answer } => self.told_room(*ask, answer, report, clock.at),
             Input::Command { command: Command::Retry { session }, .. } => {
@@ -329,7 +337,7 @@ impl Oracle {
         if !touched.is_empty() {
             self.counts(state, clock.now());
         }
-        self.inv_56_shown(state, clock);
+        self.shows_failures(state, clock, report);
     }
 
     /// Once a virtual minute: every row.

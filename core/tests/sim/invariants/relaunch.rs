@@ -54,6 +54,17 @@ fn gap(failures: u32) -> u64 {
     (1..failures).fold(250, |gap, _| LONGEST.min(gap * 2))
 }
 
+/// A line about a relaunch that is posted.
+fn posted(write: &Write) -> Option<(SessionId, String)> {
+    if let Write::Block { session, block } = write
+        && let BlockKind::Note { text } = &block.kind
+        && (text == HICCUP || text.starts_with(STILL))
+    {
+        return Some((*session, text.clone()));
+    }
+    None
+}
+
 /// The line that one failure posts (RS-16, RS-17).
 fn line(failures: u32) -> Option<String> {
     match failures {
@@ -79,29 +90,53 @@ impl Oracle {
         policy.settings.relentless_session_relaunch && !policy.switches.relentless_relaunch
     }
 
-    /// A failed launch is committed: what it makes of the row, and what it posts.
+    /// A failed launch is committed: what it makes of the row, and what it must post.
     pub(super) fn failed(
         &mut self,
         writes: &[Write],
         (store, at): (&Store, u64),
         report: &mut Report,
     ) {
-        let failure = self.failure;
+        self.posted = writes.iter().filter_map(posted).collect();
+        let Some(Failure { session, passes }) = self.failure else { return };
+        let goes_on = self.counts_failure(session, passes, at);
+        self.book(session).again = goes_on;
+        self.becomes(session, (passes, goes_on), store, report);
+    }
+
+    /// One more failure in the books: whether the launch is tried again.
+    fn counts_failure(&mut self, id: SessionId, passes: bool, at: u64) -> bool {
         let on = self.relentless();
-        let expected = failure.and_then(|Failure { session, passes }| {
-            let relaunch = &mut self.book(session).relaunch;
-            let goes_on = passes && (on || relaunch.failures < BOUNDED.1);
-            if relaunch.failures == 0 {
-                relaunch.first_at = at;
+        let relaunch = &mut self.book(id).relaunch;
+        let goes_on = passes && (on || relaunch.failures < BOUNDED.1);
+        if relaunch.failures == 0 {
+            relaunch.first_at = at;
+        }
+        relaunch.failures += u32::from(passes);
+        (relaunch.failed_at, relaunch.waiting, relaunch.on) = (at, goes_on, on);
+        (relaunch.hurried, relaunch.passed, relaunch.beside) = (false, 0, 0);
+        let line = line(relaunch.failures).filter(|_| goes_on && on);
+        self.expected.extend(line.map(|line| (id, line)));
+        goes_on
+    }
+
+    /// A look for a launch that came to nothing counts as a failed launch: a machine that is too busy to
+    /// look is too busy to launch. Whether it was one for a launch is seen by what the row shows.
+    fn failed_looks(&mut self, state: &State, clock: &Clock, report: &mut Report) {
+        for id in std::mem::take(&mut self.line.failed_looks) {
+            let failures = self.book(id).relaunch.failures;
+            let shown = state.view(id).and_then(|view| view.live.relaunch);
+            if shown.is_none_or(|shown| shown.attempts != failures + 1) {
+                continue;
             }
-            relaunch.failures += u32::from(passes);
-            (relaunch.failed_at, relaunch.waiting, relaunch.on) = (at, goes_on, on);
-            (relaunch.hurried, relaunch.passed, relaunch.beside) = (false, 0, 0);
-            let relaunch = *relaunch;
-            self.becomes(session, (passes, goes_on), store, report);
-            line(relaunch.failures).filter(|_| goes_on && on).map(|line| (session, line))
-        });
-        self.inv_58(expected, writes, report);
+            report.hit("relaunch: a look that failed");
+            self.counts_failure(id, true, clock.at);
+            let book = self.book(id);
+            // what was begun goes on; a click that waits for it is answered by its launch
+            book.again |= book.claim.is_none() && book.rest.is_none();
+            book.takes_over |= book.click.take().is_some();
+            self.shows_wait(id, state, clock);
+        }
     }
 
     /// INV-60: what does not pass is an error in the same step. INV-59: what passes is none, but for the
@@ -142,46 +177,41 @@ impl Oracle {
 
     /// INV-58: the lines of a relaunch are those of its first and of every tenth failure, no other step
     /// posts one, and the bounded mode posts none.
-    fn inv_58(
-        &mut self,
-        expected: Option<(SessionId, String)>,
-        writes: &[Write],
-        report: &mut Report,
-    ) {
-        let posted = |write: &Write| {
-            if let Write::Block { session, block } = write
-                && let BlockKind::Note { text } = &block.kind
-                && (text == HICCUP || text.starts_with(STILL))
-            {
-                return Some((*session, text.clone()));
-            }
-            None
-        };
-        let posted: Vec<_> = writes.iter().filter_map(posted).collect();
-        let as_expected = posted.iter().eq(expected.iter());
-        if !as_expected {
+    fn inv_58(&mut self, report: &mut Report) {
+        let mut posted = std::mem::take(&mut self.posted);
+        let mut expected = std::mem::take(&mut self.expected);
+        posted.sort();
+        expected.sort();
+        if posted != expected {
             let on = self.relentless();
             let text = format!("posted {posted:?}, expected {expected:?}, relentless {on}");
             self.fail("INV-58", text);
         }
-        let Some((session, _)) = expected else { return };
-        let relaunch = &mut self.book(session).relaunch;
-        relaunch.lines += 1;
-        let relaunch = *relaunch;
-        if relaunch.failures >= 10 {
-            report.hit("relaunch: line at a tenth attempt");
-        }
-        // of one that was relentless all along the sum is told, too
-        let sum = 1 + relaunch.failures / 10;
-        if relaunch.lines > sum {
-            let text = format!("{} lines after {} failures", relaunch.lines, relaunch.failures);
-            self.fail("INV-58", text);
+        for (id, _) in expected {
+            let relaunch = &mut self.book(id).relaunch;
+            relaunch.lines += 1;
+            let relaunch = *relaunch;
+            if relaunch.failures >= 10 {
+                report.hit("relaunch: line at a tenth attempt");
+            }
+            if relaunch.lines > 1 + relaunch.failures / 10 {
+                let text = format!("{} lines after {} failures", relaunch.lines, relaunch.failures);
+                self.fail("INV-58", text);
+            }
         }
     }
 
+    /// After a step: whatever failed in it is shown and told as it must be.
+    pub(super) fn shows_failures(&mut self, state: &State, clock: &Clock, report: &mut Report) {
+        if let Some(Failure { session, .. }) = self.failure.take() {
+            self.shows_wait(session, state, clock);
+        }
+        self.failed_looks(state, clock, report);
+        self.inv_58(report);
+    }
+
     /// INV-56: the gap that is shown after a failure is the contract's, less at most a fifth.
-    pub(super) fn inv_56_shown(&mut self, state: &State, clock: &Clock) {
-        let Some(Failure { session, .. }) = self.failure.take() else { return };
+    fn shows_wait(&mut self, session: SessionId, state: &State, clock: &Clock) {
         let relaunch = self.book(session).relaunch;
         if !relaunch.waiting {
             return;
@@ -230,6 +260,10 @@ impl Oracle {
         let (after, id) = (change.after, change.after.id);
         let boot = matches!(change.input, Input::Boot(_));
         self.inv_59(change, at, report);
+        let begun = change.before.is_some_and(|before| before.status == Status::Starting);
+        if change.actor == Actor::Relaunch && after.status == Status::Starting && !begun {
+            self.book(id).rest = change.before.cloned().map(Box::new);
+        }
         self.a_14(change, at, report);
         let book = self.book(id);
         let waited = book.relaunch.waiting;
@@ -237,7 +271,7 @@ impl Oracle {
         if open && matches!(change.actor, Actor::User | Actor::RetryButton | Actor::Stream) {
             book.put_down = false;
         }
-        if after.status == Status::Starting || boot {
+        if after.status == Status::Starting && !after.is_gone() || boot {
             return;
         }
         let by_person = change.actor == Actor::User;
@@ -270,11 +304,17 @@ impl Oracle {
         if !(waiting && red) || fails {
             return;
         }
+        let looks = self.line.failed_looks.contains(&after.id);
+        let used_up =
+            looks && !self.relentless() && self.book(after.id).relaunch.failures >= BOUNDED.1;
         let missing = self.gone_for(&after.folder, at).is_some();
-        // a look that fails for a reason of its own is a real error (RS-08)
+        // a look that fails for a reason of its own is a real error (RS-08), and so is another program that
+        // has the conversation open by now
         let answer =
             if let Input::Answer { answer, .. } = change.input { Some(answer) } else { None };
-        let real = answer.is_some_and(|answer| matches!(answer, Answer::Failed { .. }));
+        let real = answer.is_some_and(|answer| {
+            matches!(answer, Answer::Failed { .. } | Answer::Transcript { holder: Some(_), .. })
+        });
         let throttled = !self.relentless() && self.line.calls >= 4;
         if throttled {
             report.hit("relaunch: the bounded mode finds all slots taken");
@@ -282,7 +322,7 @@ impl Oracle {
         if missing {
             report.hit("relaunch: the folder is gone meanwhile");
         }
-        if !missing && !throttled && !real {
+        if !missing && !throttled && !real && !used_up {
             let text = format!("{} turns red in its wait: {}, {after:?}", after.id, change.reason);
             self.fail("INV-59", text);
         }
@@ -318,15 +358,18 @@ impl Oracle {
 
     /// What the person does to a session that waits.
     pub(super) fn in_the_wait(&mut self, command: &Command, state: &State, report: &mut Report) {
-        let waits = |id: &SessionId| self.books.get(id).is_some_and(|book| book.relaunch.waiting);
         if let Command::Retry { session } = command
-            && waits(session)
+            && self.is_waiting(*session)
         {
-            let told = state.view(*session).is_some_and(|view| view.row.cannot_launch);
+            // what a person sees as failed has the button, and the button hurries
+            let told = state.view(*session).is_some_and(|view| {
+                let row = &view.row;
+                row.cannot_launch || row.pending == Some(PendingAction::RecoveryFailed)
+            });
             self.book(*session).relaunch.hurried |= told;
             report.hit(if told { "retry hurries a launch" } else { "retry during the wait" });
         } else if let Command::Send { session, .. } = command
-            && waits(session)
+            && self.is_waiting(*session)
         {
             report.hit("a message during the wait");
         } else if let Command::SetSetting { .. } = command
@@ -334,6 +377,11 @@ impl Oracle {
         {
             report.hit("a setting is changed during a wait");
         }
+    }
+
+    /// Whether it waits for its next launch.
+    pub(crate) fn is_waiting(&self, id: SessionId) -> bool {
+        self.books.get(&id).is_some_and(|book| book.relaunch.waiting)
     }
 
     /// Something befalls the machine or the app: whether somebody waited for a launch then.

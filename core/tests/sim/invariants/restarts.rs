@@ -62,12 +62,14 @@ impl Oracle {
         let waits = change.before.is_some_and(|before| before.status == Status::Starting);
         let pending = change.before.and_then(|before| before.pending);
         let book = self.book(id);
-        if waits && (book.relaunch.waiting || book.again) && pending == change.after.pending {
+        let rest = book.rest.take();
+        let same = (book.relaunch.waiting || book.again) && pending == change.after.pending;
+        if waits && rest.is_none() && same {
             // looked at and planned anew: its launches are one restart (OD-15)
             return;
         }
         let by_person = std::mem::take(&mut book.resumes);
-        if let Some(before) = change.before {
+        if let Some(before) = rest.as_deref().or(change.before) {
             if !by_person {
                 self.inv_04_allowed(actor, before, clock.now());
             }
@@ -77,7 +79,10 @@ impl Oracle {
         self.inv_14(id, actor);
         let book = self.book(id);
         book.claim = Some(Claim { actor, at: clock.at, by_person });
-        (book.refused, book.relaunch) = (false, Relaunch::default());
+        book.refused = false;
+        if rest.is_none() {
+            book.relaunch = Relaunch::default();
+        }
         match actor {
             Actor::RetryButton => {
                 self.inv_08_clicked(id);

@@ -135,7 +135,10 @@ impl Oracle {
                 report.hit("conversation gone");
                 self.book(*session).again = true;
             }
-            Question::Transcript { cli_session, .. } => self.looks_at(*cli_session, store, report),
+            Question::Transcript { folder, cli_session, uuids, .. } => {
+                self.look_begins(ask, (folder, uuids), (store, clock.at));
+                self.looks_at(*cli_session, store, report);
+            }
             Question::Folder { .. } | Question::TakeOver { .. } | Question::Alive { .. } => {}
             Question::Headroom => self.asks_for_room(ask, clock.at),
             Question::Stamped => self.scans(clock),
