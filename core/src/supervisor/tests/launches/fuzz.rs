@@ -4,6 +4,7 @@ use super::port::{EAGAIN, ENOENT, Port};
 use super::*;
 use crate::id::Rng;
 use crate::session::Holder;
+use alloc::vec;
 
 struct Dice(Rng);
 
@@ -31,7 +32,7 @@ fn one_thing(port: &mut Port, ids: &mut Vec<SessionId>, dice: &mut Dice, log: &m
     let Some(id) = ids.get(dice.below(ids.len().max(1) as u64) as usize).copied() else {
         return;
     };
-    let what = dice.below(32);
+    let what = dice.below(34);
     log.push(format!("{} {what} {id}", port.now.mono.0));
     match what {
         0 | 1 => {
@@ -79,6 +80,7 @@ fn one_thing(port: &mut Port, ids: &mut Vec<SessionId>, dice: &mut Dice, log: &m
         25 => port.shake_takes_ms = [Some(500), Some(20_000), None][dice.below(3) as usize],
         26 => port.spawn_takes_ms = [5, 3_000, 50_000][dice.below(3) as usize],
         27 if dice.below(3) == 0 => port.crash(),
+        27 => port.rebuild(),
         28 => port.sleep(dice.below(1_000_000)),
         29 => {
             let change = SettingChange::RelentlessSessionRelaunch(dice.below(2) == 0);
@@ -92,6 +94,7 @@ fn one_thing(port: &mut Port, ids: &mut Vec<SessionId>, dice: &mut Dice, log: &m
             }
         }
         31 => port.late_stops = !port.late_stops,
+        32 | 33 => port.refuse = true,
         _ => {}
     }
 }
@@ -107,6 +110,7 @@ fn mend(port: &mut Port) {
     port.spawn_takes_ms = 5;
     port.gone.clear();
     port.late_stops = false;
+    port.refuse = false;
     port.command(Command::SetSetting { change: SettingChange::RelentlessSessionRelaunch(true) });
 }
 

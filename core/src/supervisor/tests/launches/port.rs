@@ -66,6 +66,9 @@ pub(super) struct Port {
     /// Stops are never reported.
     pub no_stops: bool,
     stops: Vec<LaunchId>,
+    /// The next step that writes a row finds another one.
+    pub refuse: bool,
+    boots: u64,
     /// Launches that were asked for and have not ended, by session.
     pub alive: BTreeMap<SessionId, LaunchId>,
     /// Sessions that had two children at once.
@@ -122,6 +125,8 @@ impl Port {
             late_stops: false,
             no_stops: false,
             stops: vec![],
+            refuse: false,
+            boots: 0,
             alive: BTreeMap::new(),
             doubled: vec![],
             written: vec![],
@@ -150,14 +155,19 @@ impl Port {
     }
 
     fn boot(&mut self) {
+        self.boot_with(true, vec![]);
+    }
+
+    fn boot_with(&mut self, first: bool, live: Vec<(SessionId, LaunchId)>) {
+        self.boots += 1;
         let boot = Boot {
-            seed: 7,
+            seed: 6 + self.boots,
             os: self.os,
-            first: true,
+            first,
             rows: self.rows.values().cloned().collect(),
             queues: self.queues.iter().map(|(id, queue)| (*id, queue.clone())).collect(),
             block_counts: vec![],
-            live: vec![],
+            live,
             settings: self.settings.clone(),
             switches: self.switches,
             accounts: vec![],
@@ -190,7 +200,8 @@ impl Port {
     pub(super) fn feed(&mut self, input: Input) {
         let mut inputs = VecDeque::from([input]);
         while let Some(input) = inputs.pop_front() {
-            let step = step(&mut self.state, input, self.now);
+            let mut step = step(&mut self.state, input, self.now);
+            inputs.extend(self.refused(&mut step));
             for write in step.writes {
                 self.commit(write);
             }
@@ -198,6 +209,69 @@ impl Port {
                 inputs.extend(self.perform(act));
             }
         }
+    }
+
+    /// Takes the part of one session out of a step, as the shell does when its row was changed.
+    fn refused(&mut self, step: &mut Step) -> Option<Input> {
+        let session = step.writes.iter().find_map(|write| match write {
+            Write::Row { before: Some(_), after, .. } if self.refuse => Some(after.id),
+            Write::Row { .. }
+            | Write::Message(_)
+            | Write::MessageState { .. }
+            | Write::Block { .. }
+            | Write::Settings(_) => None,
+        })?;
+        self.refuse = false;
+        let row = self.rows.get_mut(&session).expect("a row");
+        row.title.push('x');
+        let row = Some(Box::new(row.clone()));
+        let queue = self.queues.get(&session).cloned().unwrap_or_default();
+        let new: Vec<Uuid> = step
+            .writes
+            .iter()
+            .filter_map(|write| match write {
+                Write::Message(message) if message.session == session => Some(message.id),
+                Write::Message(_)
+                | Write::Row { .. }
+                | Write::MessageState { .. }
+                | Write::Block { .. }
+                | Write::Settings(_) => None,
+            })
+            .collect();
+        step.writes.retain(|write| match write {
+            Write::Row { after, .. } => after.id != session,
+            Write::Message(message) => message.session != session,
+            Write::MessageState { id, .. } => {
+                !new.contains(id) && !queue.iter().any(|queued| queued.id == *id)
+            }
+            Write::Block { session: of, .. } => *of != session,
+            Write::Settings(_) => true,
+        });
+        step.acts.retain(|act| match act {
+            Act::Spawn { session: of, .. }
+            | Act::Write { session: of, .. }
+            | Act::Control { session: of, .. } => *of != session,
+            Act::Stop { .. }
+            | Act::Ask { .. }
+            | Act::Emit(_)
+            | Act::EmitGone(_)
+            | Act::EmitBlock { .. }
+            | Act::EmitDelta { .. }
+            | Act::EmitSettings(_)
+            | Act::Notify { .. }
+            | Act::Badge(_)
+            | Act::Reply { .. }
+            | Act::Exit
+            | Act::Log { .. } => true,
+        });
+        Some(Input::CommitRefused { row, session })
+    }
+
+    /// A rule panicked: the state is built anew while the children live.
+    pub(super) fn rebuild(&mut self) {
+        self.state = State::new(self.limits.clone());
+        let live = self.alive.iter().map(|(id, launch)| (*id, *launch)).collect();
+        self.boot_with(false, live);
     }
 
     fn commit(&mut self, write: Write) {
@@ -266,7 +340,7 @@ impl Port {
             }
             Act::Stop { session, launch } => {
                 if self.is_starting(session) {
-                    self.starting -= 1;
+                    self.starting = self.starting.saturating_sub(1);
                 }
                 self.later.retain(|(_, later)| match later {
                     Later::Shake { session: other, .. } => *other != session,
@@ -385,10 +459,10 @@ impl Port {
     fn arrive(&mut self, later: Later) {
         match later {
             Later::Spawn { session, launch } => {
-                self.calls_open -= 1;
+                self.calls_open = self.calls_open.saturating_sub(1);
                 if let Some((left, errno)) = self.fails.get_mut(&session).filter(|(n, _)| *n > 0) {
                     *left -= 1;
-                    self.starting -= 1;
+                    self.starting = self.starting.saturating_sub(1);
                     let (errno, words) = (Some(*errno), format!("os error {errno}"));
                     self.ended(session, launch);
                     self.feed(Input::SpawnFailed { session, launch, errno, words });
@@ -402,7 +476,7 @@ impl Port {
                 }
             }
             Later::Shake { session, launch, request } => {
-                self.starting -= 1;
+                self.starting = self.starting.saturating_sub(1);
                 let answer = Ok(json!({}));
                 let event = StreamEvent::ControlResponse { request, answer };
                 self.feed(Input::Stream { session, launch, event });

@@ -311,3 +311,79 @@ fn r12_a_stop_that_only_its_exit_tells_of_holds_no_restart_up() {
     assert!(!port.was(id, Status::Error), "{:?}", port.row(id).words);
     assert_eq!(port.row(id).status, Status::Running);
 }
+
+// proves: A-12
+#[test]
+fn r13_a_copy_that_is_planned_anew_never_becomes_a_resume_of_what_is_held() {
+    let (mut port, id) = held_and_copied();
+    port.fails.insert(id, (8, EAGAIN));
+    port.command(Command::ForkHeld { session: id });
+    port.pass(6_000);
+    port.blind = Some(EAGAIN);
+    port.pass(MINUTE);
+    port.blind = None;
+    port.pass(2 * MINUTE);
+    assert_eq!(port.row(id).status, Status::Running, "{:?}", port.row(id).words);
+    assert!(matches!(port.conversation(id), Conversation::Fork { .. }));
+}
+
+// proves: A-12
+#[test]
+fn r13_a_copy_is_chosen_for_one_launch_only() {
+    let (mut port, id) = held_and_copied();
+    port.command(Command::ForkHeld { session: id });
+    port.pass(MINUTE);
+    assert_eq!(port.row(id).status, Status::Running);
+    // somebody has the copy open, too
+    port.holder = Some(Holder { pid: 301, start: 8, folder: "/elsewhere".into() });
+    port.exit(id);
+    let before = port.calls_of(id).len();
+    port.pass(7 * MINUTE);
+    assert_eq!(port.seen(id).pill, Some(Pill::Retry));
+    port.command(Command::Retry { session: id });
+    port.pass(2 * MINUTE);
+    assert_eq!(port.calls_of(id).len(), before, "{:?}", port.conversation(id));
+}
+
+// proves: RS-23
+#[test]
+fn r14_a_message_taken_back_while_its_relaunch_stands_in_line_ends_the_relaunch() {
+    let mut port = Port::new(Limits::default());
+    let id = port.create();
+    port.fails.insert(id, (10_000, EAGAIN));
+    port.pass(1_000);
+    port.headroom = Headroom { memory_mib: Some(3), ..Headroom::default() };
+    port.pass(10_000);
+    let message = port.queue(id)[0].id;
+    port.command(Command::Unqueue { session: id, message });
+    port.headroom = Headroom::default();
+    port.pass(15 * MINUTE);
+    assert!(!port.row(id).cannot_launch, "red for nothing");
+}
+
+// proves: A-04
+#[test]
+fn r15_the_hand_over_of_a_queue_launch_survives_a_relaunch_that_could_not_look() {
+    let mut port = Port::new(Limits::default());
+    port.exists = true;
+    let id = port.create();
+    port.pass(MINUTE);
+    port.exit(id);
+    port.shake_takes_ms = None;
+    port.command(Command::Send { session: id, text: "two".into(), now: false });
+    port.pass(2_000);
+    assert!(matches!(port.conversation(id), Conversation::Resume { .. }));
+    // the CLI does not find it any more
+    port.exists = false;
+    port.shake_takes_ms = Some(500);
+    port.fails.insert(id, (8, EAGAIN));
+    port.exit(id);
+    port.pass(6_000);
+    assert_eq!(port.row(id).status, Status::Starting);
+    port.blind = Some(EAGAIN);
+    port.pass(MINUTE);
+    port.blind = None;
+    port.pass(2 * MINUTE);
+    assert_eq!(port.row(id).status, Status::Running, "{:?}", port.row(id).words);
+    assert!(matches!(port.last_line(id), Some(LineText::HandoverThen { .. })));
+}
