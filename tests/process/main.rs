@@ -6,6 +6,7 @@
 mod death;
 mod fake_cli;
 mod holders;
+mod kills;
 mod launch;
 mod limits;
 mod login;

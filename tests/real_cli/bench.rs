@@ -96,25 +96,23 @@ impl Bench {
         Bench::with(limits(), &[])
     }
 
-    /// The same with other limits and further variables of the account.
+    /// One with other limits and further variables of the account.
     pub(crate) fn with(limits: Limits, extra: &[(&str, &str)]) -> Bench {
-        let mut bench = Bench::quiet();
-        bench.limits = limits;
+        let mut bench = Bench::with_limits(limits);
         bench.extra.extend(extra.iter().map(|(name, value)| ((*name).into(), (*value).into())));
         bench.start();
         bench
     }
 
-    /// The same with a CLI of the test's own, in place of the pinned one.
-    pub(crate) fn with_program(program: &Path, limits: Limits) -> Bench {
-        let mut bench = Bench::quiet();
-        bench.limits = limits;
-        bench.program = program.to_path_buf();
-        bench.start();
-        bench
+    /// One that is not started yet, with the CLI at a place where the test puts it, or does not.
+    pub(crate) fn with_slot(limits: Limits) -> (Bench, PathBuf) {
+        let mut bench = Bench::with_limits(limits);
+        let slot = bench.home.project().with_file_name("claude");
+        bench.program = slot.clone();
+        (bench, slot)
     }
 
-    /// The same with an account that is a login.
+    /// One with an account that is a login.
     pub(crate) fn with_login() -> Bench {
         let mut bench = Bench::quiet();
         bench.login = true;
@@ -125,11 +123,16 @@ impl Bench {
 
     /// A bench whose supervisor is not started yet.
     pub(crate) fn quiet() -> Bench {
+        Bench::with_limits(limits())
+    }
+
+    /// The same with other limits.
+    pub(crate) fn with_limits(limits: Limits) -> Bench {
         let api = MockApi::start();
         let home = CliHome::new(&api);
         let data = tempfile::tempdir().expect("a temporary folder");
         let extra = PATIENT.map(|(name, value)| (name.into(), value.into())).to_vec();
-        let (seen, limits) = (Seen::default(), limits());
+        let seen = Seen::default();
         let (app, login, program) = (None, false, cli_path());
         Bench { api, home, seen, app, data, extra, limits, login, program }
     }

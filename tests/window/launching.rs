@@ -100,7 +100,7 @@ struct Shortage {
 }
 
 impl Shortage {
-    const LEFT: usize = 3;
+    const LEFT: usize = 5;
 
     fn begin(ground: &Ground) -> Shortage {
         let process = ground.app_process().unwrap();
@@ -139,14 +139,7 @@ async fn a_launch_that_the_machine_has_no_room_for_is_tried_until_it_succeeds() 
     let shortage = Shortage::begin(&ground);
     window.press(&[key::CONTROL, key::ENTER]).await;
 
-    // at first it comes back, with one line that says so
-    let row = window.row("a row", |row| row.label == "Coming back…").await;
-    assert_eq!(row.section, "Running");
-    let first_is_told = |notes: &Value| (*notes == json!([HICCUP])).then_some(());
-    window.until("the first line", NOTES, first_is_told).await;
-    assert!(!window.has(STRIP).await);
-
-    // then a person is told, and it goes on
+    // a person is told in time, and it goes on
     let row = window.row("a red row", |row| row.label == "Can't launch yet").await;
     assert_eq!((row.section.as_str(), row.state.as_str()), ("Interrupted", "cannot_launch"));
     assert!(row.said.contains("Can't launch yet, Too many open files. "), "{}", row.said);
@@ -163,10 +156,21 @@ async fn a_launch_that_the_machine_has_no_room_for_is_tried_until_it_succeeds() 
     assert_eq!(window.text("[data-section=Interrupted] .section-count").await, "1");
     window.picture_for_docs("cannot-launch.png").await;
 
+    // until then it only came back, with one line that says so
+    let told = window.until_audited(&row.session, ("can't launch yet", ""), 1).await[0].at.0;
+    let mut before = window.watched().await;
+    before.retain(|seen| seen.at < told);
+    let other = before.iter().find(|seen| {
+        let loud = !seen.pill.is_empty() || !seen.strip.is_empty();
+        loud || seen.label != "Coming back…" || seen.section != "Running"
+    });
+    assert!(other.is_none() && !before.is_empty(), "{other:?}");
+    assert_eq!(window.run(NOTES).await[0], HICCUP);
+
     // a Retry that fails as well leaves it where it is
     window.press(&[key::ESCAPE]).await;
     window.press(&['c']).await;
-    window.until_audited(&row.session, ("retry-button", ""), 1).await;
+    window.nothing_refused().await;
     let tenth = "Still relaunching this session… (attempt 10)";
     let tenth_is_told = |notes: &Value| notes.as_array()?.contains(&json!(tenth)).then_some(());
     window.until(tenth, NOTES, tenth_is_told).await;
@@ -186,15 +190,20 @@ async fn sessions_that_start_together_say_their_place_in_line_and_all_come_up() 
     let mut ground = Ground::new();
     ground.limits.starting_max = 1;
     ground.limits.spawn_slots = 1;
-    ground.account("default", &[]);
-    // slow to begin
-    fs::write(ground.at("claude-default/fake-start"), "pause 4000").unwrap();
+    (ground.limits.handshake_ms, ground.limits.handshake_busy_ms) = (600_000, 600_000);
+    for (project, _, done) in TASKS {
+        ground.account(project, &[&format!("say {done}")]);
+        fs::create_dir(ground.at(project)).unwrap();
+    }
+    // the first one begins and does not get on
+    let start = ground.at("claude-billing-api/fake-start");
+    fs::write(&start, "freeze").unwrap();
     let window = ground.open().await;
     window.ready().await;
     window.watch_row().await;
-    for (text, done) in TASKS {
-        let text = format!("{text} [[fake: say {done}]]");
-        window.create(&ground.project(), "default", &text).await;
+    for (project, text, _) in TASKS {
+        let folder = ground.at(project).display().to_string();
+        window.create(&folder, project, text).await;
     }
     let places = ["1st", "2nd", "3rd"];
     let waits = |rows: &[Row]| {
@@ -206,18 +215,31 @@ async fn sessions_that_start_together_say_their_place_in_line_and_all_come_up() 
         assert_eq!(row.tip, format!("Starting soon, {place} in line"));
         assert_eq!(row.section, "Running");
     }
+    let first = &rows[0];
+    assert!(first.said.contains(". Coming back…. "), "{}", first.said);
+    window.click(&format!("[data-testid=row][data-session='{}']", first.session)).await;
     window.picture_for_docs("starting-soon.png").await;
+    assert_eq!(ground.launches().matches("-p --input-format").count(), 1);
 
-    window.rows("four answers", |rows| rows.iter().all(|row| row.label == "Your turn")).await;
+    // it is stopped: the others come up, and it after them
+    fs::remove_file(start).unwrap();
+    let stop = json!({ "command": { "command": "stop", "session": first.session } });
+    window.invoke("command", &stop).await.unwrap();
+    let answered = |rows: &[Row]| rows.iter().filter(|row| row.label == "Your turn").count();
+    window.rows("three answers", |rows| answered(rows) == 3).await;
+    window.until_content(PILL, "Continue").await;
+    window.click(PILL).await;
+    window.rows("four answers", |rows| answered(rows) == 4).await;
     let red = window.watched().await.into_iter().find(|seen| seen.section == "Interrupted");
     assert_eq!(red, None);
 }
 
-const TASKS: [(&str, &str); 4] = [
-    ("Fix the token refresh race", "The race is fixed."),
-    ("Migrate the queries to sqlx 0.9", "The queries are moved."),
-    ("Build the arm64 image as well", "The image is built."),
-    ("Write the notes of release 1.4", "The notes are written."),
+/// A morning's work: project and account, first message, its answer.
+const TASKS: [(&str, &str, &str); 4] = [
+    ("billing-api", "Fix the token refresh race", "The race is fixed."),
+    ("ledger", "Migrate the queries to sqlx 0.9", "The queries are moved."),
+    ("images", "Build the arm64 image as well", "The image is built."),
+    ("website", "Write the notes of release 1.4", "The notes are written."),
 ];
 
 // proves: CR-01, CR-04, RT-18

@@ -132,7 +132,7 @@ const CONTINUE: &str = "Please continue.";
 
 impl Window {
     /// A command that the rules refused is told by a toast; whatever was given before is answered by now.
-    async fn nothing_refused(&self) {
+    pub(crate) async fn nothing_refused(&self) {
         self.invoke("snapshot", &json!({})).await.unwrap();
         assert_eq!(self.content("[data-testid=toast] .toast-text").await, "");
     }

@@ -37,7 +37,8 @@ pub fn decide(
     limits: &Limits,
     now: Now,
 ) -> CrashVerdict {
-    // rule: CR-01, A-15, A-31
+    // rule: CR-01, CR-02, CR-03, RS-21, A-15, A-31
+    // no setting has a say in it
     if row.is_gone() {
         return CrashVerdict::LeaveAlone;
     }

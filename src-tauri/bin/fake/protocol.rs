@@ -19,12 +19,14 @@ pub(crate) struct Out {
     session_id: String,
     /// The next line that holds a character of several bytes is cut inside it.
     pub(crate) split_next: bool,
+    /// Every byte is a write of its own.
+    pub(crate) drip: bool,
 }
 
 impl Out {
     /// An output whose lines carry `session_id`.
     pub(crate) fn new(session_id: &str) -> Self {
-        Self { session_id: session_id.to_owned(), split_next: false }
+        Self { session_id: session_id.to_owned(), split_next: false, drip: false }
     }
 
     /// Writes one event with a fresh `uuid` and the session id added where they are missing.
@@ -55,7 +57,10 @@ impl Out {
     /// Writes bytes as they are.
     pub(crate) fn raw(&mut self, bytes: &[u8]) {
         let mut stdout = std::io::stdout().lock();
-        stdout.write_all(bytes).and_then(|()| stdout.flush()).ok();
+        let piece = if self.drip { 1 } else { bytes.len().max(1) };
+        for piece in bytes.chunks(piece) {
+            stdout.write_all(piece).and_then(|()| stdout.flush()).ok();
+        }
     }
 }
 

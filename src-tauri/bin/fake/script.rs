@@ -17,6 +17,8 @@
 //! | `retry N MS` | N times `api_retry`, each followed by that wait |
 //! | `usage N` | from here on the context holds N tokens |
 //! | `stderr TEXT`, `garbage`, `long N`, `split` | noise: a stderr line; non-JSON output; a line of N bytes; the next non-ASCII line cut inside a character |
+//! | `raw BYTES` | these bytes as they are, without a line end of their own; `\n`, `\r` and `\xHH` stand for theirs |
+//! | `drip` | from here on every byte is a write of its own |
 //! | `ignore-term` | SIGTERM is ignored from here on (takes effect before the turn starts) |
 //! | `die CODE`, `kill` | mid-sentence: exit with CODE; SIGKILL to itself |
 //! | `lost` | SIGKILL to itself before the message reaches the transcript |
@@ -53,6 +55,8 @@ pub(crate) enum Step {
     Garbage,
     Long(usize),
     Split,
+    Raw(Vec<u8>),
+    Drip,
     IgnoreTerm,
     Die(i32),
     Kill,
@@ -167,6 +171,8 @@ fn step(text: &str) -> Result<Step, String> {
             Step::Long(usize::try_from(number(rest)?).map_err(|_| bad("too large a number"))?)
         }
         "split" => Step::Split,
+        "raw" => Step::Raw(bytes(rest).ok_or_else(|| bad("two hex digits are missing"))?),
+        "drip" => Step::Drip,
         "ignore-term" => Step::IgnoreTerm,
         "die" => Step::Die(rest.parse().map_err(|_| bad("an exit code is missing"))?),
         "kill" => Step::Kill,
@@ -187,6 +193,25 @@ fn step(text: &str) -> Result<Step, String> {
         }
         _ => return Err(bad("unknown step")),
     })
+}
+
+/// The bytes that a text stands for: `\n`, `\r`, `\xHH`; a backslash before anything else stands for itself.
+fn bytes(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut rest = text;
+    while let Some((front, back)) = rest.split_once('\\') {
+        bytes.extend_from_slice(front.as_bytes());
+        let (byte, length) = match back.as_bytes().first() {
+            Some(b'n') => (b'\n', 1),
+            Some(b'r') => (b'\r', 1),
+            Some(b'x') => (u8::from_str_radix(back.get(1..3)?, 16).ok()?, 3),
+            Some(_) | None => (b'\\', 0),
+        };
+        bytes.push(byte);
+        rest = &back[length..];
+    }
+    bytes.extend_from_slice(rest.as_bytes());
+    Some(bytes)
 }
 
 /// A JSON object (absent = empty) with an optional word `ask` behind it.

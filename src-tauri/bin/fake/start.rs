@@ -48,6 +48,8 @@ pub(crate) fn befall(args: &Args) -> Result<bool, String> {
             | Step::Garbage
             | Step::Long(_)
             | Step::Split
+            | Step::Raw(_)
+            | Step::Drip
             | Step::IgnoreTerm
             | Step::Lost
             | Step::Hang

@@ -44,6 +44,8 @@ impl Turn<'_> {
             ),
             Step::Long(length) => self.long_line(*length),
             Step::Split => self.session.out.split_next = true,
+            Step::Raw(bytes) => self.session.out.raw(bytes),
+            Step::Drip => self.session.out.drip = true,
             Step::Die(code) => {
                 self.stream_before_cut()?;
                 std::process::exit(*code)

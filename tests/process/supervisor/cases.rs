@@ -12,8 +12,11 @@
 //! | T13 | killed between call and result: resumed, transcript byte for byte as it was | `t13_killed_…` |
 //! | T13 | the API refuses the history: its words, Retry, no loop | `t13_a_refused_…` |
 //! | T14 | deleted, cut or garbled transcript, refused resume: one hand-over, said aloud, dead id gone, view whole | `t14_…` |
+//! | T20 | odd characters byte by byte, both ways; noise, a bad line or a huge one costs no other | `t20_odd_…`, `t20_what_is_…`, `t20_a_huge_…` |
+//! | T20 | prompts of up to 5 M characters go by stdin; an app started inside a CLI passes nothing on | `t20_long_…`, `t20_an_app_…` |
 //! | T21 | a daemon deaf to TERM, twenty look-alikes: only ours end, at quit, after a crash, at the next start | `t21_…` |
 
+mod bytes;
 mod failed;
 mod histories;
 mod silent;

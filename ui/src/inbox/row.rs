@@ -5,7 +5,7 @@ use crate::icons::StateShape;
 use crate::model::{Entry, use_store};
 use crate::now::{age, spoken_age};
 use leptos::prelude::*;
-use omniscio_core::attention::{Attention, Pill, Section};
+use omniscio_core::attention::{self, Attention, Pill, RowState, Section};
 use omniscio_core::id::SessionId;
 use omniscio_core::ipc::RowView;
 use omniscio_core::time::Wall;
@@ -108,8 +108,13 @@ fn SlimText(
     time: Signal<Option<String>>,
     section: Section,
 ) -> impl IntoView {
-    // a label equal to the header's name is for speech and tests only
-    let same = move || seen.get().label == section.title();
+    // a label equal to the header's name is for speech and tests only, and so is that of a session
+    // that says what it waits for instead
+    let spoken = move || {
+        let seen = seen.get();
+        let waits = seen.state == RowState::ComingBack && seen.reason != attention::Reason::None;
+        waits || seen.label == section.title()
+    };
     view! {
         <span class="title">{move || facts.with(|view| view.row.title.clone())}</span>
         <Tag facts=facts />
@@ -117,7 +122,7 @@ fn SlimText(
             {move || facts.with(|view| project(&view.row.folder).to_owned())}
         </span>
         <span class="what">
-            <span class="label" class:spoken=same data-testid="label">
+            <span class="label" class:spoken=spoken data-testid="label">
                 {move || seen.get().label}
             </span>
             <Reason seen=seen />
@@ -185,7 +190,6 @@ fn spoken(view: &RowView, seen: &Attention, now: Wall) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use omniscio_core::attention::attention;
     use omniscio_core::id::Uuid;
     use omniscio_core::ipc::LiveView;
     use omniscio_core::limits::Limits;
@@ -203,7 +207,7 @@ mod tests {
         row.unread = true;
         let mut view = RowView { row, live: LiveView::default() };
         let now = Now { wall: Wall(10_800_000), ..Now::default() };
-        let seen = attention(&view, &Policy::default(), &Limits::default(), now);
+        let seen = attention::attention(&view, &Policy::default(), &Limits::default(), now);
         assert_eq!(
             spoken(&view, &seen, now.wall),
             "Fix token refresh race. Recovery failed, next try in 6 minutes. Project billing-api. \

@@ -8,14 +8,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The CLI's file of this conversation.
-fn transcript(ground: &Ground, conversation: impl ToString) -> PathBuf {
+pub(super) fn transcript(ground: &Ground, conversation: impl ToString) -> PathBuf {
     let name = format!("{}.jsonl", conversation.to_string());
     let projects = fs::read_dir(ground.home.path().join("config/projects")).unwrap();
     let mut files = projects.map(|folder| folder.unwrap().path().join(&name));
     files.find(|file| file.exists()).expect("a transcript")
 }
 
-fn conversation(row: &SessionRow) -> String {
+pub(super) fn conversation(row: &SessionRow) -> String {
     row.cli_session_id.expect("a conversation").to_string()
 }
 
