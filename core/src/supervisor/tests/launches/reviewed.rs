@@ -387,3 +387,48 @@ fn r15_the_hand_over_of_a_queue_launch_survives_a_relaunch_that_could_not_look()
     assert_eq!(port.row(id).status, Status::Running, "{:?}", port.row(id).words);
     assert!(matches!(port.last_line(id), Some(LineText::HandoverThen { .. })));
 }
+
+// proves: RS-11, INV-52
+#[test]
+fn r16_who_was_hurried_and_left_the_line_stands_in_it_like_any_other() {
+    let mut port = Port::new(Limits::default());
+    port.headroom = Headroom { memory_mib: Some(3), ..Headroom::default() };
+    let ids: Vec<_> = (0..30).map(|_| port.create()).collect();
+    let hurried = ids[29];
+    port.pass(11 * MINUTE);
+    assert_eq!(port.seen(hurried).pill, Some(Pill::Retry));
+    // the one before it in the line is being launched just now
+    port.spawn_takes_ms = 10_000;
+    port.command(Command::Stop { session: hurried });
+    port.command(Command::Retry { session: ids[28] });
+    port.command(Command::Stop { session: ids[28] });
+    port.calls.clear();
+    let late = ids[28];
+    port.command(Command::Send { session: late, text: "again".into(), now: false });
+    port.pass(25_000);
+    assert!(port.calls_of(late).is_empty(), "it jumped the line and the machine's shortage");
+}
+
+// proves: RT-05
+#[test]
+fn r17_retry_on_a_rung_that_stands_in_the_line_makes_it_the_persons_own() {
+    let mut port = Port::new(Limits::default());
+    port.exists = true;
+    let id = port.create();
+    port.pass(MINUTE);
+    let failed = Some(PendingAction::RecoveryFailed);
+    while port.row(id).pending != failed {
+        if port.row(id).status == Status::Running {
+            port.exit(id);
+        }
+        port.pass(10_000);
+    }
+    port.headroom = Headroom { memory_mib: Some(3), ..Headroom::default() };
+    while port.row(id).status != Status::Starting {
+        port.pass(1_000);
+    }
+    port.command(Command::Retry { session: id });
+    assert_eq!((port.row(id).pending, port.row(id).ladder.rungs), (None, 0));
+    port.pass(5_000);
+    assert_eq!((port.row(id).status, port.row(id).pending), (Status::Running, None));
+}
