@@ -397,16 +397,14 @@ fn r16_who_was_hurried_and_left_the_line_stands_in_it_like_any_other() {
     let hurried = ids[29];
     port.pass(11 * MINUTE);
     assert_eq!(port.seen(hurried).pill, Some(Pill::Retry));
-    // the one before it in the line is being launched just now
-    port.spawn_takes_ms = 10_000;
+    // it is looked at before its start, and the person thinks better of it
+    port.deaf = true;
+    port.command(Command::Retry { session: hurried });
     port.command(Command::Stop { session: hurried });
-    port.command(Command::Retry { session: ids[28] });
-    port.command(Command::Stop { session: ids[28] });
-    port.calls.clear();
-    let late = ids[28];
-    port.command(Command::Send { session: late, text: "again".into(), now: false });
+    port.deaf = false;
+    port.command(Command::Send { session: hurried, text: "again".into(), now: false });
     port.pass(25_000);
-    assert!(port.calls_of(late).is_empty(), "it jumped the line and the machine's shortage");
+    assert!(port.calls_of(hurried).is_empty(), "it jumped the line and the machine's shortage");
 }
 
 // proves: RT-05
