@@ -96,8 +96,10 @@ pub struct Limits {
     pub headroom_again_ms: Millis,
     /// After so long of being short the next launch is tried all the same: the system decides.
     pub headroom_patience_ms: Millis,
-    /// Children are looked at this often; one that is gone twice in a row is gone (LV-01).
+    /// Children are looked at this often (LV-01).
     pub liveness_ms: Millis,
+    /// One that is gone is looked at again after this; gone twice in a row it is lost.
+    pub liveness_again_ms: Millis,
     /// SIGTERM is given this long before SIGKILL.
     pub term_grace_ms: Millis,
     /// After an operator's interrupt a result must come within this, else the stop recipe.
@@ -186,6 +188,7 @@ impl Default for Limits {
             headroom_again_ms: 2_000,
             headroom_patience_ms: 30_000,
             liveness_ms: 60_000,
+            liveness_again_ms: 20_000,
             term_grace_ms: 5_000,
             interrupt_grace_ms: 5_000,
             stop_report_ms: 20_000,
@@ -266,7 +269,11 @@ impl Limits {
             (self.spawn_slots >= 1 && self.starting_max >= self.spawn_slots, "slots to start in"),
             (self.relaunch_note_every >= 1, "a note now and then"),
             (self.ask_ms <= self.look_fresh_ms, "a look is fresh when its answer comes"),
-            (self.drain_ms * 2 < self.liveness_ms, "an exit is told before a child counts as gone"),
+            (
+                self.drain_ms + 2 * self.term_grace_ms < self.liveness_again_ms,
+                "an exit is drained, swept and told before a child counts as lost",
+            ),
+            (self.liveness_again_ms < self.liveness_ms, "the second look comes before the next"),
             (self.calls_max >= 1, "at least one remembered call"),
         ];
         relations.iter().find(|(holds, _)| !holds).map(|(_, name)| *name)

@@ -144,7 +144,7 @@ impl Effects {
 
     /// The rules are about to learn of this exit.
     pub(super) fn exited(&mut self, session: SessionId, launch: LaunchId) {
-        self.launches.exited(Key { session, launch });
+        self.launches.exited(Key { session, launch }, &mut self.own);
     }
 
     /// The children that live or are being started.

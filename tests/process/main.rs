@@ -3,6 +3,7 @@
 //! Nothing here is the real CLI. A wait has a bound only to make a hanging test fail; no assert
 //! depends on how long something took.
 
+mod cycles;
 mod death;
 mod fake_cli;
 mod holders;

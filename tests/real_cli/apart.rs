@@ -6,9 +6,8 @@ use crate::bench::{config, started};
 use crate::seen::Seen;
 use omniscio_core::block::Block;
 use omniscio_core::id::SessionId;
-use omniscio_core::ipc::{AuditLine, IpcError, Reply, RowView};
+use omniscio_core::ipc::{AuditLine, CliState, IpcError, Reply, RowView};
 use omniscio_core::limits::Limits;
-use omniscio_core::session::{PendingAction, Status};
 use omniscio_core::supervisor::Command;
 use omniscio_lib::supervise::handle::Handle;
 use omniscio_lib::supervise::supervisor::{Cli, Config};
@@ -43,8 +42,8 @@ enum Ask {
     Rows,
     Blocks(SessionId),
     Audit(Option<SessionId>),
-    /// The states in which the window ever saw the session.
-    States(SessionId),
+    /// What is known of the CLI's program.
+    Cli,
 }
 
 /// A running supervisor.
@@ -65,6 +64,13 @@ impl App {
         match self {
             App::Here(handle) => handle.snapshot().expect("a snapshot").rows,
             App::Apart(apart) => apart.ask(&Ask::Rows),
+        }
+    }
+
+    pub(crate) fn cli(&self) -> CliState {
+        match self {
+            App::Here(handle) => handle.snapshot().expect("a snapshot").cli,
+            App::Apart(apart) => apart.ask(&Ask::Cli),
         }
     }
 
@@ -110,11 +116,6 @@ impl Apart {
         self.process.id()
     }
 
-    /// The states in which its window ever saw the session.
-    pub(crate) fn states(&self, session: SessionId) -> Vec<(Status, Option<PendingAction>)> {
-        self.ask(&Ask::States(session))
-    }
-
     /// SIGKILL; returns when it is gone.
     pub(crate) fn kill(mut self) {
         self.process.kill().expect("SIGKILL");
@@ -149,15 +150,14 @@ pub(crate) fn serve_if_asked() {
     let common = config(&job.data, job.variables, job.config_dir);
     let cli = Cli::Fixed { program: job.program, args: Vec::new() };
     let config = Config { limits: job.limits, cli, ..common };
-    let seen = Seen::default();
-    let app = App::Here(started(&config, &seen));
+    let app = App::Here(started(&config, &Seen::default()));
     for line in std::io::stdin().lines().map_while(Result::ok) {
         let answer = match serde_json::from_str(&line).expect("a question") {
             Ask::Command(command) => serde_json::to_string(&app.command(command)),
             Ask::Rows => serde_json::to_string(&app.rows()),
             Ask::Blocks(session) => serde_json::to_string(&app.blocks(session)),
             Ask::Audit(session) => serde_json::to_string(&app.audit(session)),
-            Ask::States(session) => serde_json::to_string(&seen.states(session)),
+            Ask::Cli => serde_json::to_string(&app.cli()),
         };
         println!("{MARK}{}", answer.expect("an answer is JSON"));
     }

@@ -7,7 +7,7 @@ use crate::support::mock_api::{MockApi, Request};
 use crate::support::real_cli::{CliHome, cli_path, wait_for, wait_until};
 use omniscio_core::block::{Block, BlockKind};
 use omniscio_core::id::SessionId;
-use omniscio_core::ipc::{AuditLine, IpcError, Reply, RowView};
+use omniscio_core::ipc::{AuditLine, CliState, IpcError, Reply, RowView};
 use omniscio_core::limits::Limits;
 use omniscio_core::session::{PendingAction, SessionRow, Status};
 use omniscio_core::supervisor::Command;
@@ -228,6 +228,14 @@ impl Bench {
         self.app().rows()
     }
 
+    /// Waits until the supervisor has asked the CLI for its version, which is how every start ends.
+    pub(crate) fn wait_version(&self) {
+        wait_until(Duration::from_secs(60), "the CLI's version", || match self.app().cli() {
+            CliState::Found { version, .. } => !version.is_empty(),
+            CliState::Missing { .. } | CliState::Broken { .. } => true,
+        });
+    }
+
     /// The session's newest lines of the audit log, newest first.
     pub(crate) fn audit(&self, session: SessionId) -> Vec<AuditLine> {
         self.app().audit(Some(session))
@@ -323,11 +331,6 @@ impl Bench {
     /// Every row of the session that the window was told, with the time of telling.
     pub(crate) fn told(&self, session: SessionId) -> Vec<(Now, RowView)> {
         self.seen.rows(session)
-    }
-
-    /// States in which the window ever saw the session.
-    pub(crate) fn states(&self, session: SessionId) -> Vec<(Status, Option<PendingAction>)> {
-        self.seen.states(session)
     }
 
     /// Notifications about the session.

@@ -131,8 +131,9 @@ impl All {
         self.ids().into_iter().flat_map(marked).collect()
     }
 
-    /// Waits until each session is where it belongs; `asked`: how often the API was asked before.
-    fn settled(&mut self, asked: [usize; 3], card: (Status, Option<PendingAction>)) {
+    /// Waits until each session is where it belongs; `asked`: how often the API was asked before, `known`:
+    /// how many calls of the tool the app knew of.
+    fn settled(&mut self, asked: [usize; 3], known: usize, card: (Status, Option<PendingAction>)) {
         let bench = &self.bench;
         for (session, message, before) in [
             (self.speaking, SPEAKING, asked[0]),
@@ -148,6 +149,7 @@ impl All {
         wait_until(LIMIT, "the tool", || {
             marked(self.in_tool).into_iter().any(|pid| name_of(pid) == "sleep")
         });
+        wait_until(LIMIT, "the call in the row", || self.calls_known() > known);
         let call = newest_call(&self.tools);
         bench.wait_on_disk(Written::Call(&call));
         bench.wait_state(self.with_card, "the card", card);
@@ -164,6 +166,10 @@ impl All {
             });
         }
         self.calls.push(call);
+    }
+
+    fn calls_known(&self) -> usize {
+        self.bench.row(self.in_tool).replay.calls.len()
     }
 
     fn asked(&self) -> [usize; 3] {
@@ -199,7 +205,7 @@ fn runs(file: &Path) -> usize {
     fs::read_to_string(file).map_or(0, |text| text.lines().count())
 }
 
-// proves: CR-01, CR-02, A-03, A-15, A-31, PR-05, RP-12
+// proves: CR-01, CR-02, A-15, RP-12
 #[test]
 fn t24_killed_five_times_each_session_is_back_where_it_belongs_exactly_once() {
     const PATH: &str =
@@ -207,13 +213,15 @@ fn t24_killed_five_times_each_session_is_back_where_it_belongs_exactly_once() {
     in_namespace(PATH, || {
         serve_if_asked();
         let mut all = All::make(PATH);
-        all.settled([0; 3], ASKED);
+        all.settled([0; 3], 0, ASKED);
+        let mut killed = all.processes();
         all.bench.kill_app();
         for when in [When::FirstChild, When::Settled, When::FirstRequest, When::Settled] {
             let asked = all.asked();
             all.bench.start_apart(PATH);
+            let known = all.calls_known();
             match when {
-                When::Settled => all.settled(asked, ASKED_BEFORE),
+                When::Settled => all.settled(asked, known, ASKED_BEFORE),
                 When::FirstChild => wait_until(LIMIT, "the first child", || {
                     all.bench.rows().iter().any(|view| view.row.child.is_some())
                 }),
@@ -221,15 +229,15 @@ fn t24_killed_five_times_each_session_is_back_where_it_belongs_exactly_once() {
                     wait_until(LIMIT, "the first request", || all.asked() != asked);
                 }
             }
+            killed.extend(all.processes());
             all.bench.kill_app();
         }
-        released(all);
+        released(all, &killed);
     });
 }
 
-/// After the last kill: every answer comes, once, and nothing is left running.
-fn released(mut all: All) {
-    let before = all.processes();
+/// After the last kill: every answer comes, once, and nothing of what was `killed` is left running.
+fn released(mut all: All, killed: &[u32]) {
     all.free.store(true, Ordering::SeqCst);
     all.bench.start();
     let bench = &all.bench;
@@ -274,7 +282,7 @@ fn released(mut all: All) {
     // no death is an attempt of the day, but the cut-off reply's own
     let attempts = all.ids().map(|session| bench.replays(session));
     assert_eq!(attempts, [0, 0, 0, 0, 0, 1]);
-    let left: Vec<u32> = before.into_iter().filter(|pid| lives(*pid)).collect();
+    let left: Vec<u32> = killed.iter().copied().filter(|pid| lives(*pid)).collect();
     assert_eq!(left, [0; 0], "nothing of the killed apps is left");
     all.bench.quit();
     assert_eq!(all.processes(), [0; 0], "nothing is left after Quit");

@@ -21,6 +21,8 @@ use std::time::Duration;
 
 const LIMIT: Duration = Duration::from_secs(60);
 const RED: (Status, Option<PendingAction>) = (Status::Error, None);
+const CUT_OFF: (Status, Option<PendingAction>) =
+    (Status::Error, Some(PendingAction::ResponseAborted));
 
 /// Written by another process: a descriptor open for writing that a fork inherits would make a start of it
 /// fail.
@@ -127,10 +129,8 @@ fn a_cli_that_hangs_twice_before_it_answers_is_an_error_in_its_own_words_and_ret
             };
             assert_eq!(pids().len(), 2, "once more, and no third time");
             wait_until(LIMIT, "the end of both", || !pids().into_iter().any(lives));
-            wait_until(LIMIT, "the red row in the window", || bench.states(session).contains(&RED));
-            let mut states = bench.states(session);
-            states.dedup();
-            assert_eq!(states, [(Status::Starting, None), RED], "it was not red in between");
+            let states = [(Status::Starting, None), RED];
+            assert_eq!(bench.states(session), states, "it was not red in between");
             assert_eq!(bench.api.main_requests().len(), 0);
 
             bench.api.push(Reply::new().text("here I am"));
@@ -151,6 +151,8 @@ struct Short {
 impl Short {
     /// Leaves it three: enough to look at files with, too few for a terminal and its pipes.
     fn of_descriptors(bench: &Bench) -> Short {
+        // it has raised its own limit by then, and opens nothing any more that it closes again
+        bench.wait_version();
         let pid = bench.apart().pid();
         let open = fs::read_dir(format!("/proc/{pid}/fd")).expect("a process").flatten();
         let open: BTreeSet<u64> =
@@ -192,9 +194,11 @@ fn hiccups(bench: &Bench, session: SessionId) -> Vec<String> {
     notes
 }
 
-fn never_red(bench: &Bench, session: SessionId) {
-    let states = bench.apart().states(session);
-    assert!(states.iter().all(|(status, _)| *status != Status::Error), "{states:?}");
+/// The errors that the session was ever in.
+fn errors(bench: &Bench, session: SessionId) -> Vec<(Status, Option<PendingAction>)> {
+    let mut states = bench.states(session);
+    states.retain(|(status, _)| *status == Status::Error);
+    states
 }
 
 // proves: RS-01, RS-02, RS-15, RS-16, RT-25
@@ -227,11 +231,8 @@ fn a_new_session_and_a_retry_fight_their_way_back_once_the_machine_can() {
             assert_eq!((bench.requests_with(text), bench.bubbles(session)), (1, 1));
             assert!(bench.view(session).live.relaunch.is_none(), "it is over");
         }
-        never_red(&bench, new);
-        let states = bench.apart().states(red);
-        let first = states.iter().position(|state| *state == RED).expect("it was red");
-        let after = states[first..].iter().skip_while(|state| **state == RED);
-        assert!(after.copied().all(|(status, _)| status != Status::Error), "{states:?}");
+        assert_eq!(errors(&bench, new), []);
+        assert_eq!(errors(&bench, red), [RED], "only for the program that was missing");
     });
 }
 
@@ -242,7 +243,7 @@ fn a_replay_and_a_resume_after_a_crash_fight_their_way_back_and_one_attempt_is_c
     in_namespace(PATH, || {
         serve_if_asked();
         // the debounce of the replay leaves time to take the descriptors away before the resume
-        let limits = Limits { replay_debounce_ms: 12_000, ..tried_anyway() };
+        let limits = Limits { replay_debounce_ms: 30_000, ..tried_anyway() };
         let mut bench = Bench::with_limits(limits);
         let gate = Gate::new();
         bench.start_apart(PATH);
@@ -270,7 +271,7 @@ fn a_replay_and_a_resume_after_a_crash_fight_their_way_back_and_one_attempt_is_c
         assert_eq!((bench.replays(session), bench.row(session).retry_attempts), (1, 1));
         // each of the two was told once
         assert_eq!(hiccups(&bench, session), [prompt::NOTE_LAUNCH_HICCUP; 2]);
-        never_red(&bench, session);
+        assert_eq!(errors(&bench, session), [CUT_OFF], "only by the kill");
         assert_eq!(bench.bubbles(session), 1);
         bench.assert_never_twice("please answer this");
         bench.assert_never_twice_on_disk("please answer this");

@@ -9,6 +9,7 @@ use omniscio_core::attention::{Attention, RowState, attention};
 use omniscio_core::block::BlockKind;
 use omniscio_core::id::SessionId;
 use omniscio_core::ipc::AuditLine;
+use omniscio_core::session::{PendingAction, Status};
 use omniscio_core::settings::Policy;
 use serde_json::Value;
 use std::fs;
@@ -65,6 +66,16 @@ impl Bench {
     /// What a person sees of the session now.
     pub(crate) fn attention(&self, session: SessionId) -> Attention {
         attention(&self.view(session), &Policy::default(), self.limits(), now())
+    }
+
+    /// Every state that the session was in, in order, from the audit log: the window, which may be told
+    /// later and of less, is not asked.
+    pub(crate) fn states(&self, session: SessionId) -> Vec<(Status, Option<PendingAction>)> {
+        let audit = self.audit(session);
+        let mut states: Vec<_> =
+            audit.iter().rev().filter_map(|line| state_in(&line.outcome)).collect();
+        states.dedup();
+        states
     }
 
     /// The states a person was shown, in order, each of them at the time it was told.
@@ -128,6 +139,13 @@ impl Bench {
             assert!(messages <= 1, "{text:?} {messages} times in {}:\n{all}", file.display());
         }
     }
+}
+
+/// The state that an entry of the audit log led to: `running -> error + response_aborted`.
+fn state_in(outcome: &str) -> Option<(Status, Option<PendingAction>)> {
+    let to = outcome.rsplit_once("-> ").or(outcome.rsplit_once(": ")).map_or(outcome, |(_, to)| to);
+    let (status, pending) = to.split_once(" + ").unwrap_or((to, ""));
+    Some((Status::parse(status)?, PendingAction::parse(pending)))
 }
 
 /// Whether a transcript line is a user message of exactly this text.

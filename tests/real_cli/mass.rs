@@ -32,7 +32,7 @@ fn start_of(bench: &Bench, session: SessionId, after: Wall) -> (Wall, Wall) {
     (spawned, first(&|line| line.outcome == "starting -> running"))
 }
 
-// proves: CR-01, CR-05, RS-22
+// proves: CR-01, CR-05
 #[test]
 fn a_dozen_sessions_come_back_in_order_a_few_at_a_time() {
     const PATH: &str = "mass::a_dozen_sessions_come_back_in_order_a_few_at_a_time";

@@ -2,7 +2,6 @@
 
 use omniscio_core::id::SessionId;
 use omniscio_core::ipc::{Event, RowView};
-use omniscio_core::session::{PendingAction, Status};
 use omniscio_core::time::{Day, Mono, Now, Wall};
 use omniscio_lib::supervise::listener::Listener;
 use std::sync::{Arc, Mutex};
@@ -24,12 +23,6 @@ impl Seen {
     pub(crate) fn rows(&self, session: SessionId) -> Vec<(Now, RowView)> {
         let told = self.0.lock().expect("no panic while told");
         told.rows.iter().filter(|(_, view)| view.row.id == session).cloned().collect()
-    }
-
-    /// States in which it ever saw the session, in order.
-    pub(crate) fn states(&self, session: SessionId) -> Vec<(Status, Option<PendingAction>)> {
-        let told = self.rows(session).into_iter();
-        told.map(|(_, view)| (view.row.status, view.row.pending)).collect()
     }
 
     /// Notifications about the session.

@@ -7,8 +7,15 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 use omniscio_core::attention::{Pill, Tone};
 use omniscio_core::id::SessionId;
-use omniscio_core::ipc::Reply;
+use omniscio_core::ipc::{Reply, RowView};
 use omniscio_core::supervisor::Command;
+
+/// Whether a restart is under way, so that the pill is inert. One that waits for its time is hurried.
+pub fn is_under_way(view: &RowView) -> bool {
+    // rule: A-14
+    let waits = view.live.relaunch.as_ref().is_some_and(|relaunch| relaunch.next.is_some());
+    view.live.restart_under_way && !waits
+}
 
 /// Presses the pill that the session shows now, if any. The click and `C` both come here (RT-13).
 pub fn press_pill(store: Store, session: SessionId) {
@@ -16,8 +23,8 @@ pub fn press_pill(store: Store, session: SessionId) {
     let Some(entry) = store.entry(session) else {
         return;
     };
-    let inert = entry.view.with_untracked(|view| view.live.restart_under_way)
-        || store.pressed.get_untracked() == Some(session);
+    let inert =
+        entry.view.with_untracked(is_under_way) || store.pressed.get_untracked() == Some(session);
     let Some(pill) = entry.attention.get_untracked().pill.filter(|_| !inert) else {
         return;
     };

@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 
 use crate::{display, setup, sh, ui};
 
-/// The variable that tells the simulation to run for so many minutes, and their number.
-const LONG: (&str, &str) = ("OMNISCIO_SIM_LONG", "120");
+/// What makes tests run for long: the simulation for so many minutes, those of the process ring (kills,
+/// cycles) many more times.
+const LONG: [(&str, &str); 2] = [("OMNISCIO_SIM_LONG", "120"), ("OMNISCIO_LONG", "1")];
 
 /// The Rust whose lints are enforced: `rust-version` of the workspace.
 const KNOWN_RUST: &str = "1.95.";
@@ -90,7 +91,7 @@ pub(crate) fn test(options: &Options) -> Result<u8, String> {
         tests.arg(filter);
     }
     if options.long {
-        tests.env(LONG.0, LONG.1);
+        tests.envs(LONG);
     }
     let status = tests.status().map_err(|e| format!("cannot start the tests: {e}"))?;
     Ok(u8::from(!status.success()))
@@ -183,10 +184,12 @@ mod tests {
     }
 
     #[test]
-    fn the_simulation_hears_of_a_long_run() {
-        let simulation =
-            std::fs::read_to_string(sh::root().join("core/tests/sim/main.rs")).unwrap();
-        assert!(simulation.contains(LONG.0));
-        assert!(LONG.1.parse::<u64>().is_ok());
+    fn whoever_can_run_for_long_hears_of_it() {
+        let says = |file: &str, name: &str| {
+            std::fs::read_to_string(sh::root().join(file)).unwrap().contains(name)
+        };
+        let [(simulation, minutes), (processes, _)] = LONG;
+        assert!(says("core/tests/sim/main.rs", simulation) && minutes.parse::<u64>().is_ok());
+        assert!(says("tests/process/kills.rs", processes));
     }
 }

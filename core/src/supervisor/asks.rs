@@ -153,6 +153,7 @@ impl State {
                 self.turn_end_answered(cx, session, Some(ask), exists);
             }
             AskFor::Folder { session } => {
+                let busy = self.nobody_looked(&answer);
                 let present = match answer {
                     Answer::Folder { present } => Some(present),
                     Answer::Transcript { .. }
@@ -164,7 +165,9 @@ impl State {
                     | Answer::Failed { .. } => None,
                 };
                 // rule: PF-06
-                self.folder_seen(cx, session, present.unwrap_or(false));
+                if present.is_some() || !busy {
+                    self.folder_seen(cx, session, present.unwrap_or(false));
+                }
             }
             AskFor::TakeOver { session, reply } => {
                 let gone = matches!(answer, Answer::TakenOver { gone: true });
@@ -219,6 +222,9 @@ impl State {
                 // rule: RT-20
                 // a rung has begun to answer while the question was open
                 self.decided(cx, id, actor_of(source), "not mine: the turn answers");
+                if let Some(session) = self.session(id) {
+                    session.live.drop_launch();
+                }
             }
             LaunchFor::Replay(source) => self.replay(cx, id, source, &found),
         }

@@ -75,7 +75,7 @@ impl State {
         let free = cx.now.mono.plus(u64::try_from(wait).unwrap_or_default());
         let due = if wait == 0 {
             let turn = self.lane.next_resume(cx.now.mono, self.limits.spawn_gap_ms);
-            self.take_place(id);
+            self.take_place(cx.now.mono, id);
             turn
         } else {
             free

@@ -216,6 +216,7 @@ impl State {
         }
         cx.write(Write::MessageState { id: message, state: MessageState::Withdrawn });
         cx.touched.insert(id);
+        self.cancel_idle_launch(cx, id);
         Ok(Reply::Done)
     }
 

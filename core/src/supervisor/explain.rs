@@ -18,6 +18,8 @@ impl State {
             Some(("relaunch".into(), in_millis(at)))
         } else if let Some(at) = live.resume_due {
             Some(("crash-resume".into(), in_millis(at)))
+        } else if let Some(ticket) = live.ticket {
+            Some((self.lane.words(ticket), 0))
         } else if let Some(at) = live.rung_at {
             Some(("re-arm".into(), in_millis(at)))
         } else if session.row.in_shape() && self.policy.aborted_response_recovery() {

@@ -42,14 +42,10 @@ impl State {
         id: SessionId,
         conversation: Conversation,
     ) -> Conversation {
-        let copy = self.session(id).is_some_and(|session| {
-            let copy = session.live.copy_held && session.live.held.is_some();
-            session.live.copy_held = false;
-            if copy {
-                session.live.held = None;
-            }
-            copy
-        });
+        // the choice holds until the copy runs, however often its launch is tried
+        let copy = self
+            .session(id)
+            .is_some_and(|session| session.live.copy_held && session.live.held.is_some());
         match conversation {
             Conversation::Resume { id: from } if copy => {
                 Conversation::Fork { from, id: self.rng.uuid(), at: None }

@@ -12,6 +12,7 @@ use crate::verdict::Actor;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 
 /// The line and its pace.
@@ -27,6 +28,8 @@ pub(super) struct Lane {
     /// The question about the machine, for this session.
     asking: Option<(AskId, SessionId)>,
     short: Option<Short>,
+    /// The person wants this one now: it goes first, whatever the machine is short of.
+    urgent: Option<SessionId>,
     /// So many were starting at once that none of them counts as hung as fast as alone.
     crowded_at: Option<Mono>,
     /// The line goes on then, if nothing else happens before.
@@ -36,6 +39,8 @@ pub(super) struct Lane {
 /// The machine is short of something.
 #[derive(Clone, Copy, Debug)]
 struct Short {
+    /// Of what.
+    what: Shortage,
     /// Since when, or since the last launch that was tried all the same.
     since: Mono,
     /// It is looked at again then.
@@ -51,6 +56,7 @@ impl Default for Lane {
             resume_at: Mono(0),
             asking: None,
             short: None,
+            urgent: None,
             crowded_at: None,
             wake_at: None,
         }
@@ -70,21 +76,45 @@ impl Lane {
         turn
     }
 
+    /// The person wants this one now.
+    pub(super) fn hurry(&mut self, id: SessionId) {
+        self.urgent = Some(id);
+        if let Some(short) = &mut self.short {
+            short.again = Mono(0);
+        }
+    }
+
+    /// Why the line does not come to its end, in words.
+    pub(super) fn why(&self) -> &'static str {
+        match self.short.map(|short| short.what) {
+            Some(Shortage::Descriptors) => "The machine is short of file descriptors.",
+            Some(Shortage::Processes) => "The machine is short of processes.",
+            Some(Shortage::Memory) => "The machine is short of memory.",
+            None => "Too many launches go before it.",
+        }
+    }
+
+    /// Where a ticket stands, in words.
+    pub(super) fn words(&self, ticket: u64) -> String {
+        format!("launch, with {} before it in the line", self.line.range(..ticket).count())
+    }
+
     /// Whether a start that began then had many others beside it: they slow each other down.
     pub(super) fn was_crowded(&self, since: Mono) -> bool {
         // rule: A-02
         self.crowded_at.is_some_and(|at| at >= since)
     }
 
-    /// The machine slept: what was measured before it says nothing.
-    pub(super) fn slept(&mut self) {
+    /// The machine slept: what it was short of says nothing, and a crowd is one still.
+    pub(super) fn slept(&mut self, now: Mono) {
         self.short = None;
+        self.crowded_at = self.crowded_at.map(|_| now);
     }
 }
 
 impl State {
     /// A place in the line. One that is held already is kept.
-    pub(super) fn take_place(&mut self, id: SessionId) {
+    pub(super) fn take_place(&mut self, now: Mono, id: SessionId) {
         // rule: RS-10, RS-11
         let ticket = self.lane.last_ticket + 1;
         let Some(session) = self.sessions.get_mut(&id) else {
@@ -92,6 +122,7 @@ impl State {
         };
         if session.live.ticket.is_none() {
             session.live.ticket = Some(ticket);
+            session.live.placed_at = Some(now);
             self.lane.last_ticket = ticket;
             self.lane.line.insert(ticket, id);
         }
@@ -127,6 +158,10 @@ impl State {
 
     /// Those who left are no longer waited for.
     fn drop_left(&mut self) {
+        let waits = |id: &SessionId| {
+            self.sessions.get(id).is_some_and(|session| session.live.ticket.is_some())
+        };
+        self.lane.urgent = self.lane.urgent.filter(waits);
         let sessions = &mut self.sessions;
         self.lane.line.retain(|ticket, id| {
             let Some(session) = sessions.get_mut(id) else {
@@ -174,7 +209,9 @@ impl State {
     fn next_ready(&mut self, cx: &mut Cx) -> Option<SessionId> {
         // rule: INV-07, INV-52
         let oldest = cx.now.mono.0.saturating_sub(self.limits.look_fresh_ms);
-        let line: Vec<SessionId> = self.lane.line.values().copied().collect();
+        let urgent = self.lane.urgent.filter(|id| self.is_ready(*id));
+        let line = self.lane.line.values().copied();
+        let line: Vec<SessionId> = urgent.into_iter().chain(line).collect();
         for id in line {
             if !self.is_ready(id) {
                 continue;
@@ -197,7 +234,8 @@ impl State {
     fn is_ready(&self, id: SessionId) -> bool {
         self.sessions.get(&id).is_some_and(|session| {
             let live = &session.live;
-            let planned = live.delivery.is_some() && live.ticket.is_some();
+            let due = live.relaunch.as_ref().is_none_or(|relaunch| relaunch.due.is_none());
+            let planned = live.delivery.is_some() && live.ticket.is_some() && due;
             // a refused start whose reason is still being looked into starts nothing
             planned && live.child == Child::None && live.ending.is_none()
         })
@@ -220,7 +258,7 @@ impl State {
             | Answer::Failed { .. } => None,
         };
         if let Some(found) = found {
-            if self.holds_line(cx, id, found) {
+            if self.lane.urgent != Some(id) && self.holds_line(cx, id, found) {
                 return;
             }
         } else {
@@ -241,11 +279,11 @@ impl State {
         let since = self.lane.short.map_or(now, |short| short.since);
         let what = found.as_str();
         if now.since(since) < self.limits.headroom_patience_ms {
-            self.lane.short = Some(Short { since, again });
+            self.lane.short = Some(Short { what: found, since, again });
             self.decided(cx, id, Actor::Launch, format!("wait: the machine is short of {what}"));
             return true;
         }
-        self.lane.short = Some(Short { since: now, again });
+        self.lane.short = Some(Short { what: found, since: now, again });
         self.decided(cx, id, Actor::Launch, format!("act: launched although short of {what}"));
         false
     }
@@ -271,6 +309,7 @@ impl State {
         let byte_idle_ms = self.limits.cli_byte_idle_ms;
         let since = cx.now.mono;
         self.lane.next_at = since.plus(self.limits.spawn_gap_ms);
+        self.lane.urgent.take_if(|urgent| *urgent == id);
         let Some(session) = self.session(id) else {
             return;
         };
@@ -293,7 +332,7 @@ impl State {
         session.live.leave_line();
         session.live.child = Child::Spawning { launch, since };
         session.live.spawn_call = Some(launch);
-        session.live.gone_before = false;
+        session.live.gone_at = None;
         session.live.chatter.clear();
         session.live.eof_deadline = None;
         session.live.background = 0;

@@ -25,7 +25,7 @@ impl State {
         session.live.delivery = Some(delivery);
         session.live.resume_due = None;
         match session.live.child {
-            Child::None => self.take_place(id),
+            Child::None => self.take_place(cx.now.mono, id),
             Child::Stopping { .. } => {}
             Child::Spawning { .. } | Child::Handshaking { .. } | Child::Up { .. } => {
                 self.stop_child(cx, id);
@@ -149,6 +149,10 @@ impl State {
         };
         session.live.child = Child::Up { launch };
         session.live.relaunch = None;
+        if session.live.copy_held {
+            // the copy runs: nobody else has it open
+            (session.live.copy_held, session.live.held) = (false, None);
+        }
         let Some(delivery) = session.live.delivery.take() else {
             return;
         };
@@ -248,9 +252,11 @@ impl State {
         };
         if let Some(source) = session.live.replay_after_stop.take() {
             self.ask_launch(cx, id, LaunchFor::Replay(source));
+        } else if session.live.relaunch.as_ref().is_some_and(|relaunch| relaunch.due.is_some()) {
+            // it lines up when its wait is over
         } else if session.live.delivery.is_some() && session.live.ending.is_none() {
             // a refused start whose reason is still being looked into starts nothing
-            self.take_place(id);
+            self.take_place(cx.now.mono, id);
         } else {
             self.look_again(cx, id);
             // a local command that died with its child leaves the rest of the queue free to go on

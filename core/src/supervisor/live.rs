@@ -116,6 +116,8 @@ pub(super) struct Live {
     pub delivery: Option<Delivery>,
     /// Its number in the line of launches, while it waits there.
     pub ticket: Option<u64>,
+    /// Since when it waits there, until a person is told.
+    pub placed_at: Option<Mono>,
     /// How many stand in that line up to it, where a person is told.
     pub place: Option<u32>,
     /// The spawn call that is under way: it holds a slot, whatever becomes of its child.
@@ -124,8 +126,8 @@ pub(super) struct Live {
     pub looked_at: Option<Mono>,
     /// A launch that failed transiently (RS-20).
     pub relaunch: Option<Relaunching>,
-    /// At the last look its process was gone.
-    pub gone_before: bool,
+    /// A look found its process gone, and nothing has come from it since.
+    pub gone_at: Option<Mono>,
     /// The question that stands before a launch.
     pub asking: Option<AskId>,
     /// A replay that waits for the old child to be gone: only then is the transcript complete.
@@ -182,11 +184,12 @@ impl Live {
             child: Child::None,
             delivery: None,
             ticket: None,
+            placed_at: None,
             place: None,
             spawn_call: None,
             looked_at: None,
             relaunch: None,
-            gone_before: false,
+            gone_at: None,
             asking: None,
             replay_after_stop: None,
             probing: None,
@@ -260,6 +263,7 @@ impl Live {
     /// It waits in the line no longer.
     pub(super) fn leave_line(&mut self) {
         self.ticket = None;
+        self.placed_at = None;
         self.place = None;
     }
 

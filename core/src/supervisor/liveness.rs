@@ -60,6 +60,11 @@ impl State {
             | Answer::Handover { .. }
             | Answer::Failed { .. } => return,
         };
+        if !gone.is_empty() {
+            // an exit that is on its way has come by then
+            let again = cx.now.mono.plus(self.limits.liveness_again_ms);
+            self.liveness_at = self.liveness_at.min(again);
+        }
         for (id, child) in children {
             let same = self
                 .sessions
@@ -74,13 +79,18 @@ impl State {
     /// What one look found of one session.
     fn seen_gone(&mut self, cx: &mut Cx, id: SessionId, gone: bool) {
         // rule: LV-01, LV-02
+        let now = cx.now.mono;
         let Some(session) = self.sessions.get_mut(&id) else {
             return;
         };
         let live = &mut session.live;
+        // what it wrote before it went may still be on its way
+        let spoke = live.turn.as_ref().map(|turn| turn.last_sign);
+        let before = live.gone_at.filter(|at| spoke.is_none_or(|spoke| spoke <= *at));
+        live.gone_at = gone.then(|| before.unwrap_or(now));
         let facts = LivenessFacts {
             gone,
-            gone_before: core::mem::replace(&mut live.gone_before, gone),
+            gone_before: before.is_some(),
             spawn_retry_pending: live.relaunch.is_some(),
             launch_under_way: live.child == Child::None && live.restart_under_way(),
             disposition_pending: live.ending.is_some(),
@@ -101,7 +111,7 @@ impl State {
         let Some(session) = self.sessions.get_mut(&id) else {
             return;
         };
-        session.live.gone_before = false;
+        session.live.gone_at = None;
         if session.live.child != Child::None {
             self.child_lost(cx, id, AbortCause::ProcessExit, "is gone");
         } else if session.live.turn.is_some() {

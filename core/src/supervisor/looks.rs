@@ -3,9 +3,10 @@
 
 use super::asks::{AskFor, LaunchFor};
 use super::live::Delivery;
-use super::replaying::Refusal;
+use super::refused::Refusal;
 use super::{Answer, Cx, Question, State, TranscriptFacts};
 use crate::id::SessionId;
+use crate::launch::classify::is_transient_spawn_error;
 use crate::prompt;
 use crate::recovery::replay_plan::resume_id;
 use crate::session::Holder;
@@ -81,7 +82,13 @@ impl State {
             return;
         };
         let Some(looked) = facts_of(answer) else {
-            self.drop_plan(id);
+            // what is planned stays so if the launch is only put off: a hand-over is made once
+            if !self.too_busy_to_look(answer)
+                && let Some(session) = self.session(id)
+            {
+                session.live.delivery = None;
+                session.live.leave_line();
+            }
             self.look_failed(cx, id, purpose, answer);
             return;
         };
@@ -105,18 +112,30 @@ impl State {
         }
     }
 
+    /// Nobody looked, for the machine was too busy: the launch is put off.
+    pub(super) fn too_busy_to_look(&self, answer: &Answer) -> bool {
+        // rule: RS-02
+        self.nobody_looked(answer) && self.policy.relentless_relaunch()
+    }
+
+    /// The machine was too busy to look.
+    pub(super) fn nobody_looked(&self, answer: &Answer) -> bool {
+        match answer {
+            Answer::Failed { errno, .. } => is_transient_spawn_error(self.os, *errno),
+            Answer::Folder { .. }
+            | Answer::Transcript { .. }
+            | Answer::TakenOver { .. }
+            | Answer::Stamped { .. }
+            | Answer::Headroom(_)
+            | Answer::Alive { .. }
+            | Answer::Handover { .. } => false,
+        }
+    }
+
     /// Banner and row say what was found.
     pub(super) fn looked(&mut self, cx: &mut Cx, id: SessionId, looked: &Looked) {
         self.folder_seen(cx, id, looked.folder_present);
         self.held_seen(cx, id, looked.holder.clone());
-    }
-
-    /// What was planned is planned anew when the launch goes on.
-    fn drop_plan(&mut self, id: SessionId) {
-        if let Some(session) = self.session(id) {
-            session.live.delivery = None;
-            session.live.leave_line();
-        }
     }
 
     /// Folder and conversation were looked at: a spawn may build on it for a while.

@@ -21,6 +21,7 @@ mod liveness;
 mod looks;
 pub(crate) mod mcp;
 mod question;
+mod refused;
 mod relaunch;
 mod replaying;
 mod retry;

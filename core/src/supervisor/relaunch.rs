@@ -2,6 +2,7 @@
 //! after how long is decided in `launch::relaunch`.
 
 use super::asks::LaunchFor;
+use super::live::{Delivery, Purpose};
 use super::replaying::still_failed;
 use super::{Cx, State};
 use crate::id::SessionId;
@@ -9,10 +10,10 @@ use crate::launch::relaunch::{
     Relaunch, SpawnRetryStatus, emit_spawn_retry_status, maybe_retry_transient_spawn,
 };
 use crate::prompt;
-use crate::session::Status;
+use crate::session::{PendingAction, Status};
 use crate::time::{Mono, Wall};
 use crate::turn_end::outcome::shorten;
-use crate::verdict::Actor;
+use crate::verdict::{Actor, Source};
 use alloc::format;
 use alloc::string::String;
 
@@ -77,6 +78,8 @@ impl State {
             self.enter(cx, id, Actor::Relaunch, "relaunch", (Status::Starting, pending), |row| {
                 row.words = None;
                 row.turn = None;
+                // rule: A-15
+                row.intent_running = true;
             });
         }
         self.change(cx, id, Actor::Relaunch, "the system's words", |row| {
@@ -105,6 +108,9 @@ impl State {
 
     /// The wait is over: the launch lines up again, with a new look where it had none.
     pub(super) fn relaunch_due(&mut self, cx: &mut Cx, id: SessionId) {
+        if self.cancel_idle_launch(cx, id) {
+            return;
+        }
         let full = self.spawn_slots_full();
         let relentless = self.policy.relentless_relaunch();
         let Some(session) = self.session(id) else {
@@ -122,7 +128,7 @@ impl State {
             self.decided(cx, id, Actor::Relaunch, "give up: too many launches at this instant");
             self.launch_failed(cx, id, &words);
         } else if planned {
-            self.take_place(id);
+            self.take_place(cx.now.mono, id);
         } else {
             self.ask_launch(cx, id, purpose);
         }
@@ -134,11 +140,14 @@ impl State {
         let Some(session) = self.session(id) else {
             return;
         };
-        let Some(relaunch) = session.live.relaunch.as_mut() else {
-            return;
+        session.live.placed_at = None;
+        let words = match session.live.relaunch.as_mut() {
+            Some(relaunch) => {
+                relaunch.told = true;
+                relaunch.words.clone()
+            }
+            None => self.lane.why().into(),
         };
-        relaunch.told = true;
-        let words = relaunch.words.clone();
         self.change(cx, id, Actor::Relaunch, "can't launch yet", |row| {
             row.cannot_launch = true;
             row.words = Some(words);
@@ -146,15 +155,45 @@ impl State {
         self.decided(cx, id, Actor::Relaunch, "told: no launch has succeeded for long");
     }
 
-    /// Retry while a launch waits to be tried again: at once. `false` when none waits.
+    /// A rung that could not be launched becomes the person's own retry.
+    fn take_over_rung(&mut self, cx: &mut Cx, id: SessionId) {
+        let retry = Source::RetryButton;
+        let failed = Some(PendingAction::RecoveryFailed);
+        if self.sessions.get(&id).is_none_or(|session| session.row.pending != failed) {
+            return;
+        }
+        if let Some(session) = self.session(id) {
+            if let Some(relaunch) = session.live.relaunch.as_mut() {
+                relaunch.purpose = LaunchFor::Replay(retry);
+            }
+            if let Some(Delivery { purpose: Purpose::Replay { source, .. }, .. }) =
+                session.live.delivery.as_mut()
+            {
+                *source = retry;
+            }
+        }
+        let to = (Status::Starting, None);
+        self.enter(cx, id, Actor::RetryButton, retry.as_str(), to, |row| {
+            row.intent_running = true;
+        });
+    }
+
+    /// Retry while a launch waits to be tried again, or in the line: at once. `false` when none waits.
     pub(super) fn hurry_relaunch(&mut self, cx: &mut Cx, id: SessionId) -> bool {
         // rule: A-14
         let (now, wall) = (cx.now.mono, cx.now.wall);
+        if self.sessions.get(&id).is_some_and(|session| session.live.ticket.is_some()) {
+            self.lane.hurry(id);
+            self.take_over_rung(cx, id);
+            self.decided(cx, id, Actor::RetryButton, "act: first in the line");
+            return true;
+        }
         let waiting = self.session(id).and_then(|session| session.live.relaunch.as_mut());
         let Some(relaunch) = waiting.filter(|relaunch| relaunch.due.is_some()) else {
             return false;
         };
         relaunch.due = Some((now, wall));
+        self.take_over_rung(cx, id);
         self.decided(cx, id, Actor::RetryButton, "act: relaunch now");
         true
     }

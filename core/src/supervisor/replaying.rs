@@ -6,115 +6,27 @@ use super::live::{Child, Delivery, Purpose};
 use super::{Answer, Cx, Question, State, TranscriptFacts};
 use crate::id::SessionId;
 use crate::launch::Conversation;
-use crate::launch::classify::is_transient_spawn_error;
 use crate::message::{LineText, Origin, UserLine};
 use crate::prompt;
 use crate::recovery::replay_plan::{Minted, ReplayPlan, replay_plan, resume_id};
 use crate::session::{AbortCause, PendingAction, Status, StopReason};
 use crate::verdict::{Actor, Source};
-use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// Why a launch that was asked for is not begun.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Refusal {
-    /// The project folder is missing (INV 7).
-    FolderMissing,
-    /// Another program has the conversation open.
-    Held,
-}
-
 impl State {
-    /// No launch is begun: what each actor leaves behind.
-    pub(super) fn launch_refused(
-        &mut self,
-        cx: &mut Cx,
-        id: SessionId,
-        purpose: LaunchFor,
-        refusal: Refusal,
-    ) {
-        // rule: RT-23, A-12
-        let (reason, words) = match refusal {
-            Refusal::FolderMissing => ("folder missing", prompt::BANNER_FOLDER_MISSING),
-            Refusal::Held => ("open in another program", prompt::HELD_ELSEWHERE),
-        };
-        match purpose {
-            LaunchFor::Replay(Source::CrashResume) => {
-                let to = (Status::Paused, Some(PendingAction::AppRestartSuspended));
-                self.enter(cx, id, Actor::CrashRecovery, reason, to, |row| {
-                    row.turn = None;
-                });
-            }
-            LaunchFor::Replay(source) => {
-                self.decided(cx, id, actor_of(source), format!("wait: {reason}"));
-                self.back_to_rest(cx, id, source);
-            }
-            LaunchFor::Queue => {
-                self.launch_failed(cx, id, words);
-            }
-        }
-    }
-
-    /// Nobody could look at folder and transcript: automatic actors come back later, a person is told.
-    pub(super) fn look_failed(
-        &mut self,
-        cx: &mut Cx,
-        id: SessionId,
-        purpose: LaunchFor,
-        answer: &Answer,
-    ) {
-        const TRIES: u8 = 5;
-        if let Answer::Failed { words, errno } = answer
-            && is_transient_spawn_error(self.os, *errno)
-        {
-            // rule: RS-02
-            // a machine that is too busy to look is too busy to launch
-            self.relaunch_later(cx, id, purpose, words);
-            return;
-        }
-        let again = cx.now.mono.plus(self.limits.ask_ms);
-        match purpose {
-            LaunchFor::Replay(Source::CrashResume) => {
-                let Some(session) = self.session(id) else {
-                    return;
-                };
-                session.live.resume_tries += 1;
-                if session.live.resume_tries < TRIES {
-                    session.live.resume_due = Some(again);
-                } else {
-                    self.launch_refused(cx, id, purpose, Refusal::FolderMissing);
-                }
-            }
-            LaunchFor::Replay(
-                source @ (Source::ResponseAborted | Source::ReArm | Source::ConversationGone),
-            ) => {
-                self.decided(cx, id, actor_of(source), "wait: the folder could not be looked at");
-                self.back_to_rest(cx, id, source);
-            }
-            LaunchFor::Replay(Source::RetryButton) if self.turn_is_open(id) => {
-                // a rung that runs is better than a restart that cannot begin
-                self.decided(cx, id, Actor::RetryButton, "wait: the folder could not be looked at");
-            }
-            LaunchFor::Replay(Source::RetryButton) | LaunchFor::Queue => {
-                let words = "The project folder could not be looked at in time.";
-                self.launch_failed(cx, id, words);
-            }
-        }
-    }
-
     /// Whether the open turn has shown real output.
     pub(super) fn answers(&self, id: SessionId) -> bool {
         let turn = self.sessions.get(&id).and_then(|session| session.live.turn.as_ref());
         turn.is_some_and(|turn| turn.real_output)
     }
 
-    fn turn_is_open(&self, id: SessionId) -> bool {
+    pub(super) fn turn_is_open(&self, id: SessionId) -> bool {
         self.sessions.get(&id).is_some_and(|session| session.live.turn.is_some())
     }
 
     /// A restart that had begun cannot go on: the row is where it was before it, nothing charged.
-    fn back_to_rest(&mut self, cx: &mut Cx, id: SessionId, source: Source) {
+    pub(super) fn back_to_rest(&mut self, cx: &mut Cx, id: SessionId, source: Source) {
         // rule: PF-02, CT-09
         let Some(session) = self.session(id) else {
             return;
@@ -358,7 +270,11 @@ impl State {
         };
         let minted = self.mint();
         let conversation = Conversation::New { id: minted.conversation };
-        self.note(cx, id, prompt::NOTE_CONVERSATION_GONE);
+        let row = self.sessions.get(&id).map(|session| &session.row);
+        if row.is_some_and(|row| row.cli_session_id.or(row.cli_session_before).is_some()) {
+            // told once, however often the launch is planned anew
+            self.note(cx, id, prompt::NOTE_CONVERSATION_GONE);
+        }
         self.change(cx, id, Actor::Launch, "a new conversation", |row| {
             row.cli_session_id = None;
             row.cli_session_before = None;

@@ -1,7 +1,7 @@
 //! Messages on their way to the child. The app queues, not the CLI, and every line is stored
 //! as sent before its bytes are written.
 
-use super::live::{Delivery, Purpose, StopAsked};
+use super::live::{Child, Delivery, Purpose, StopAsked};
 use super::replaying::{actor_of, still_failed};
 use super::{Act, Control, Write};
 use super::{Cx, State};
@@ -128,6 +128,26 @@ impl State {
         let kind = BlockKind::Operator { message: queued.id, text: String::new() };
         self.add_block(cx, id, kind);
         self.write_line(cx, id, line);
+    }
+
+    /// A launch that is relaunched, and whose only message was taken back, is for nothing. True if it was.
+    pub(super) fn cancel_idle_launch(&mut self, cx: &mut Cx, id: SessionId) -> bool {
+        // rule: RS-23
+        let has_task = self.has_task(id);
+        let Some(session) = self.session(id) else {
+            return false;
+        };
+        let live = &mut session.live;
+        let queue = live
+            .relaunch
+            .as_ref()
+            .is_some_and(|relaunch| relaunch.purpose == super::asks::LaunchFor::Queue);
+        let idle = queue && live.queue.is_empty() && live.child == Child::None && !has_task;
+        if idle {
+            live.forget_launch();
+            self.nothing_to_send(cx, id);
+        }
+        idle
     }
 
     /// The message a launch was for was taken back: the session waits for another.

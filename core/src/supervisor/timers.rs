@@ -1,7 +1,7 @@
 //! Deadlines. The state keeps them, the shell sleeps until the earliest; after every input whatever
 //! is due happens here, in a fixed order.
 
-use super::live::{Child, Live};
+use super::live::{Child, Delivery, Live};
 
 use super::{Act, AskId, Cx, State};
 use crate::id::SessionId;
@@ -89,6 +89,9 @@ impl State {
             live.ending.as_ref().map(|ending| (ending.deadline, Due::TurnEnd)),
             silence,
             live.resume_due.map(|at| (at, Due::Resume)),
+            live.placed_at
+                .filter(|_| relaunch.is_none())
+                .map(|at| (at.plus(self.limits.cannot_launch_ms), Due::CannotLaunch)),
             relaunch.and_then(|relaunch| relaunch.due).map(|(at, _)| (at, Due::Relaunch)),
             telling,
             live.rung_at.map(|at| (at, Due::Rung)),
@@ -196,7 +199,11 @@ impl State {
             self.stopped(cx, id, launch, 0);
             return;
         }
-        let waiting = session.live.delivery.is_some() || session.live.replay_after_stop.is_some();
+        // a call that hangs for ever must not hold up every launch of the app
+        session.live.spawn_call = None;
+        let live = &session.live;
+        let waiting = live.delivery.is_some() && live.relaunch.is_none();
+        let waiting = waiting || live.replay_after_stop.is_some();
         session.live.replay_after_stop = None;
         cx.act(Act::Stop { session: id, launch });
         if waiting {
@@ -204,14 +211,22 @@ impl State {
         }
     }
 
-    /// The spawn was never answered: it is stopped like a start that hangs.
+    /// The spawn was never answered: it is stopped, and the machine counts as too busy (RS-26).
     fn spawn_overdue(&mut self, cx: &mut Cx, id: SessionId) {
+        // rule: RS-26
         cx.log(Some(id), "the launch was not answered in time");
-        if let Some(session) = self.session(id) {
-            // a call that hangs for ever must not hold up every launch of the app
-            session.live.spawn_call = None;
+        let words = "The machine did not start the CLI in time.";
+        let Some(session) = self.session(id) else {
+            return;
+        };
+        // a call that hangs for ever must not hold up every launch of the app
+        session.live.spawn_call = None;
+        let purpose = session.live.delivery.as_ref().map(Delivery::launch_for);
+        self.stop_child(cx, id);
+        match purpose {
+            Some(purpose) => self.relaunch_later(cx, id, purpose, words),
+            None => self.launch_failed(cx, id, words),
         }
-        self.launch_failed(cx, id, "The machine did not start the CLI in time.");
     }
 
     /// The stall watchdog: the child goes, the row is stamped, nothing stays green (SW-07).
@@ -281,8 +296,9 @@ impl State {
         for asked in self.asks.values_mut() {
             asked.deadline = asked.deadline.plus(millis);
         }
-        self.lane.slept();
+        self.lane.slept(now);
         for session in self.sessions.values_mut() {
+            session.live.placed_at = session.live.placed_at.map(|at| at.plus(millis));
             if let Some(relaunch) = session.live.relaunch.as_mut() {
                 relaunch.since = relaunch.since.plus(millis);
             }

@@ -16,6 +16,8 @@ pub(crate) const HEARTBEAT: Duration = Duration::from_secs(30);
 pub(crate) const PARENT_POLL: Duration = Duration::from_millis(500);
 /// Pause between the two halves of a line that `split` cuts inside a character.
 pub(crate) const SPLIT_PAUSE: Duration = Duration::from_millis(30);
+/// Pause after the first byte of a character of several while every byte is a write of its own.
+pub(crate) const DRIP_PAUSE: Duration = Duration::from_millis(1);
 /// Words of the answer that are streamed before a scripted cut.
 pub(crate) const WORDS_BEFORE_CUT: usize = 9;
 /// Longest line `long N` writes; a larger N is cut to it, so that a typing error cannot fill the memory.

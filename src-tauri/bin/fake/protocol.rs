@@ -60,6 +60,10 @@ impl Out {
         let piece = if self.drip { 1 } else { bytes.len().max(1) };
         for piece in bytes.chunks(piece) {
             stdout.write_all(piece).and_then(|()| stdout.flush()).ok();
+            if self.drip && piece.iter().any(|byte| *byte >= 0xc0) {
+                // the reader comes by while the character is not whole
+                std::thread::sleep(limits::DRIP_PAUSE);
+            }
         }
     }
 }

@@ -40,9 +40,10 @@ impl Record {
         self.note(json!({"what": "heard", "uuid": uuid, "text": text, "again": again}));
     }
 
-    /// The messages with these uuids have their whole answer; the result is not written yet.
-    pub(crate) fn answered(&self, uuids: &[String], text: &str) {
-        self.note(json!({"what": "answered", "uuids": uuids, "text": text}));
+    /// The messages with these uuids have their whole answer, the conversation holding so many of the
+    /// operator's; the result is not written yet.
+    pub(crate) fn answered(&self, uuids: &[String], text: &str, history: usize) {
+        self.note(json!({"what": "answered", "uuids": uuids, "text": text, "history": history}));
     }
 
     fn note(&self, mut fact: Value) {

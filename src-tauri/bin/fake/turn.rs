@@ -212,7 +212,8 @@ impl Turn<'_> {
 
     fn finish_well(&mut self) {
         self.session.attempts.settle(&self.uuids);
-        self.session.record.answered(&self.uuids, &self.text);
+        let history = self.session.transcript.operator_messages();
+        self.session.record.answered(&self.uuids, &self.text, history);
         let (text, usage) = (self.text.clone(), self.usage());
         self.result(json!({"subtype": "success", "is_error": false, "terminal_reason": "completed",
             "api_error_status": null, "stop_reason": "end_turn", "num_turns": self.calls.max(1), "result": text,

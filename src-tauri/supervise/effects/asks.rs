@@ -72,6 +72,11 @@ fn unseen(error: &io::Error) -> Answer {
     Answer::Failed { words, errno }
 }
 
+/// Something did not answer in time: the machine is too busy, for all that can be told.
+fn silent(words: &str) -> Answer {
+    Answer::Failed { words: words.to_string(), errno: Some(libc::EAGAIN) }
+}
+
 pub(super) fn failed(words: &str) -> Answer {
     Answer::Failed { words: words.to_string(), errno: None }
 }
@@ -94,10 +99,10 @@ fn answer(ground: &Ground, look: Look) -> Answer {
                     let look = |holders: &Holders<'_>| holders.first();
                     match with_holders(ground, own.as_deref(), id, original, look) {
                         Ok(holder) => Answer::Transcript { folder_present, found, holder },
-                        Err(words) => failed(&words),
+                        Err(words) => silent(&words),
                     }
                 }
-                Err(error) => unseen(&error),
+                Err(failed) => failed,
             }
         }
         Look::TakeOver { cli_session, copied_from, holder } => {
@@ -135,10 +140,10 @@ fn with_holders<T>(
 
 /// The conversation, or the one it was copied from where the CLI has only that.
 fn or_copied(
-    found: impl Fn(CliSessionId) -> io::Result<TranscriptFacts>,
+    found: impl Fn(CliSessionId) -> Result<TranscriptFacts, Answer>,
     id: CliSessionId,
     copied_from: Option<CliSessionId>,
-) -> io::Result<TranscriptFacts> {
+) -> Result<TranscriptFacts, Answer> {
     let own = found(id)?;
     let Some(original) = copied_from.filter(|_| !own.exists) else { return Ok(own) };
     let before = found(original)?;
@@ -166,15 +171,15 @@ fn found(
     account: &str,
     id: CliSessionId,
     uuids: &[Uuid],
-) -> io::Result<TranscriptFacts> {
-    let config = config_folder(ground, account).map_err(io::Error::other)?;
+) -> Result<TranscriptFacts, Answer> {
+    let config = config_folder(ground, account).map_err(failed)?;
     let limit = Duration::from_millis(ground.limits.folder_probe_ms);
     if !probes::folder_answers(&config, limit) {
         // every further look would cost a thread until there is none left for the other accounts
-        return Err(io::Error::other("the account's config folder does not answer"));
+        return Err(silent("the account's config folder does not answer"));
     }
     let asked: Vec<String> = uuids.iter().map(Uuid::to_string).collect();
-    let facts = probes::transcript(&config, &id.to_string(), &asked)?;
+    let facts = probes::transcript(&config, &id.to_string(), &asked).map_err(|e| unseen(&e))?;
     let present = facts.present.iter().filter_map(|text| text.parse().ok()).collect();
     Ok(TranscriptFacts { file: facts.file, exists: facts.exists, present, fell_back: false })
 }

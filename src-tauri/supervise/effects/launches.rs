@@ -14,7 +14,7 @@ use omniscio_core::id::SessionId;
 use omniscio_core::launch::LaunchPlan;
 use omniscio_core::session::ChildMark;
 use omniscio_core::supervisor::{Input, LaunchId};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -33,6 +33,8 @@ pub(super) struct Launches {
     inbox: Arc<Inbox>,
     parents: Arc<Parents>,
     launches: BTreeMap<Key, Launch>,
+    /// Ended without a thread that could tell of it: their exit tells.
+    unwatched: BTreeSet<Key>,
     written: u64,
 }
 
@@ -48,7 +50,14 @@ impl Launches {
     /// No children yet.
     pub(super) fn new(ground: Arc<Ground>, inbox: Arc<Inbox>) -> Launches {
         let parents = Arc::new(Parents::new(Arc::clone(&ground)));
-        Launches { ground, inbox, parents, launches: BTreeMap::new(), written: 0 }
+        Launches {
+            ground,
+            inbox,
+            parents,
+            launches: BTreeMap::new(),
+            unwatched: BTreeSet::new(),
+            written: 0,
+        }
     }
 
     /// Starts a child; `Launched` follows, before anything that the child says.
@@ -115,14 +124,19 @@ impl Launches {
             Some(Launch::Starting { stop }) => *stop = true,
             Some(Launch::Running(child)) => {
                 let child = child.clone();
-                drop(self.stop_child(key, child));
+                if self.stop_child(key, child).is_none() {
+                    self.unwatched.insert(key);
+                }
             }
         }
     }
 
     /// The child's exit reached the rules: it was swept before.
-    pub(super) fn exited(&mut self, key: Key) {
+    pub(super) fn exited(&mut self, key: Key, own: &mut VecDeque<Message>) {
         self.launches.remove(&key);
+        if self.unwatched.remove(&key) {
+            own.push_back(stopped(key, 0));
+        }
     }
 
     /// The starts that are under way or run.

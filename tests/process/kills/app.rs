@@ -116,6 +116,7 @@ pub(super) struct App {
     stdin: Option<ChildStdin>,
     said: Lines<BufReader<ChildStdout>>,
     told: Vec<Command>,
+    replies: Vec<Outcome>,
 }
 
 impl App {
@@ -128,7 +129,7 @@ impl App {
         }
         let mut process = command.spawn().unwrap();
         let said = BufReader::new(process.stdout.take().unwrap()).lines();
-        App { stdin: process.stdin.take(), process, said, told: Vec::new() }
+        App { stdin: process.stdin.take(), process, said, told: Vec::new(), replies: Vec::new() }
     }
 
     pub(super) fn until_ready(&mut self) {
@@ -142,29 +143,45 @@ impl App {
         self.told.push(command);
     }
 
+    /// How many commands it was handed.
+    pub(super) fn told(&self) -> usize {
+        self.told.len()
+    }
+
+    /// Waits until it has replied to so many.
+    pub(super) fn until_replied(&mut self, many: usize) {
+        while self.replies.len() < many {
+            let line = self.said.next().expect("it replies").unwrap();
+            self.replies.extend(reply_of(&line));
+        }
+    }
+
     /// Kills it; what it had replied until then was acknowledged.
     pub(super) fn kill(mut self) -> Replies {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
-        self.replies()
+        self.all_replies()
     }
 
     /// Lets it quit by itself.
     pub(super) fn quit(mut self) -> Replies {
         drop(self.stdin.take());
-        let replies = self.replies();
+        let replies = self.all_replies();
         assert!(self.process.wait().unwrap().success(), "the app quits");
         replies
     }
 
-    fn replies(&mut self) -> Replies {
-        let lines = self.said.by_ref().map(Result::unwrap);
-        let mut replies: Vec<_> = lines
-            .filter_map(|line| Some(serde_json::from_str(line.strip_prefix(REPLY)?).unwrap()))
-            .collect();
+    fn all_replies(&mut self) -> Replies {
+        let rest = self.said.by_ref().map(Result::unwrap);
+        self.replies.extend(rest.filter_map(|line| reply_of(&line)));
+        let mut replies: Vec<_> = self.replies.drain(..).map(Some).collect();
         replies.resize_with(self.told.len(), || None);
         self.told.drain(..).zip(replies).collect()
     }
+}
+
+fn reply_of(line: &str) -> Option<Outcome> {
+    Some(serde_json::from_str(line.strip_prefix(REPLY)?).unwrap())
 }
 
 impl Drop for App {

@@ -66,22 +66,27 @@ impl Fate {
     ) -> Result<(), String> {
         let (before, after) = (&was.rows[&session], &is.rows[&session]);
         let heard = record.heard(session).count();
-        let state = (after.status, after.pending);
+        let (state, closed) = ((after.status, after.pending), after.turn.is_none());
         let resumed = is.restarts_of(session, Some("crash-resume"));
         let right = match self {
-            Fate::AsItWas => state == (before.status, before.pending),
+            Fate::AsItWas => *after == at_rest(before),
             Fate::Card => {
                 let asked = |row: &SessionRow| row.card.as_ref().map(|card| card.request.clone());
-                state == (Status::NeedsYou, before.pending)
+                closed
+                    && state == (Status::NeedsYou, before.pending)
                     && asked(after) == asked(before)
                     && after.card.as_ref().is_some_and(|card| card.orphaned)
             }
-            Fate::Suspended => state == (Status::Paused, Some(PendingAction::AppRestartSuspended)),
-            Fate::Settled => state == (Status::NeedsYou, None),
+            Fate::Suspended => {
+                closed && state == (Status::Paused, Some(PendingAction::AppRestartSuspended))
+            }
+            Fate::Settled => closed && state == (Status::NeedsYou, None),
             Fate::Back => heard > 0 && after.status != Status::Starting && resumed == 1,
             Fate::Red | Fate::Stamped => resumed == 0,
         };
-        let quiet = !self.is_silent() || heard == 0 && after.turn.is_none() && resumed == 0;
+        let queue = |look: &Look| look.queue(session).map(|mail| mail.id).collect::<Vec<_>>();
+        let quiet = heard == 0 && resumed == 0 && queue(was) == queue(is);
+        let quiet = quiet || !self.is_silent();
         if right && quiet {
             return Ok(());
         }
@@ -90,6 +95,18 @@ impl Fate {
             before.status, before.pending
         ))
     }
+}
+
+/// The row without what lives only as long as the app; nobody touches a deleted one.
+fn at_rest(row: &SessionRow) -> SessionRow {
+    if row.deleted_at.is_some() {
+        return row.clone();
+    }
+    let mut row = SessionRow { turn: None, child: None, ..row.clone() };
+    if let Some(card) = &mut row.card {
+        card.orphaned = true;
+    }
+    row
 }
 
 /// The names of the states that a dead app left a row in.

@@ -13,9 +13,9 @@ pub(super) enum Fact {
     /// A process began; `second`: another one of this session lived.
     Start { session: SessionId, pid: u32, second: bool },
     /// It was sent a line; `again`: one that it had answered before.
-    Heard { session: SessionId, pid: u32, uuid: Uuid, text: String, again: bool },
-    /// It gave a whole answer.
-    Answered { session: SessionId, text: String },
+    Heard { session: SessionId, uuid: Uuid, text: String, again: bool },
+    /// It gave a whole answer, in a conversation with so many messages of the operator.
+    Answered { session: SessionId, text: String, history: usize },
 }
 
 /// The record of a home, read as it grows.
@@ -60,10 +60,12 @@ impl Record {
         })
     }
 
-    /// The whole answers that this session's stand-ins gave.
-    pub(super) fn answers(&self, of: SessionId) -> impl Iterator<Item = &str> {
+    /// The whole answers that this session's stand-ins gave, and the length of their conversations.
+    pub(super) fn answers(&self, of: SessionId) -> impl Iterator<Item = (&str, usize)> {
         self.facts.iter().filter_map(move |fact| match fact {
-            Fact::Answered { session, text } if *session == of => Some(text.as_str()),
+            Fact::Answered { session, text, history } if *session == of => {
+                Some((text.as_str(), *history))
+            }
             Fact::Answered { .. } | Fact::Heard { .. } | Fact::Start { .. } => None,
         })
     }

@@ -148,10 +148,12 @@ impl Run {
         for _ in listed..self.sessions {
             app.tell(self.stage.create(self.ground.home.path()));
         }
-        acts.first.into_iter().for_each(|command| app.tell(command));
-        self.pass(200);
-        acts.later.into_iter().for_each(|command| app.tell(command));
-        self.pass(200);
+        for commands in [acts.first, acts.later] {
+            commands.into_iter().for_each(|command| app.tell(command));
+            let some = self.stage.chance.below(2 * app.told() as u64 + 1) as usize;
+            app.until_replied(some.min(app.told()));
+            self.pass(200);
+        }
         self.killed(app);
     }
 
@@ -373,8 +375,13 @@ impl Run {
         }
         self.figures.lines += lines.len();
         let mut answers: BTreeMap<&str, usize> = BTreeMap::new();
-        for answer in self.record.answers(session).filter_map(tag_of) {
-            *answers.entry(answer).or_default() += 1;
+        let known = self.was.mail.iter().filter(|mail| mail.session == session);
+        let known = known.filter(|mail| mail.state == MessageState::Answered).count();
+        for (answer, history) in self.record.answers(session) {
+            assert!(history > known, "{known} were answered, the CLI knows of {history}: {answer}");
+            if let Some(tag) = tag_of(answer) {
+                *answers.entry(tag).or_default() += 1;
+            }
         }
         for (tag, times) in answers {
             assert_eq!(times, 1, "answered so often in one life: {tag}");

@@ -54,7 +54,7 @@ const fn scene(steps: &'static str) -> Scene {
 /// Text that is held in its middle until an app has died over it.
 const HALF: &str = "fail-first 1 partial Half a sentence; fail-first 1 hang";
 
-const SCENES: [Scene; 19] = [
+const SCENES: [Scene; 20] = [
     scene("fail-first 2 partial Half a sentence; fail-first 2 hang"),
     scene("slow 15; think 30"),
     scene("slow 2"),
@@ -66,6 +66,7 @@ const SCENES: [Scene; 19] = [
     scene("plan"),
     scene("limit 86400"),
     scene("fail-first 1 kill"),
+    scene("fail-first 1 drop"),
     scene("fail-first 7 kill"),
     scene("api-error 400 invalid_request Something is wrong with the request."),
     scene("api-error 401 authentication_failed Please run /login."),

@@ -162,7 +162,11 @@ pub(super) fn watched_config(ground: &Ground) -> Config {
         limits: Limits {
             relaunch_first_ms: 10,
             relaunch_max_ms: 40,
-            spawn_gap_ms: 1,
+            // spawn calls meet: nothing but their slots keeps them apart
+            spawn_gap_ms: 0,
+            starting_max: 1_000,
+            // no second look fails in the place of a launch
+            look_fresh_ms: 3_600_000,
             headroom_descriptors: 0,
             headroom_processes: 0,
             headroom_memory_mib: 0,

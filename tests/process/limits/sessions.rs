@@ -44,7 +44,7 @@ fn all_come_back(wanted: i32, shortage: impl FnOnce() -> Shortage) {
     }
 }
 
-// proves: RS-01, RS-06, RS-09, RS-10, RS-11, RS-16, RS-17, RS-22
+// proves: RS-01, RS-06, RS-11, RS-16, RS-17, RS-22
 #[test]
 fn without_descriptors_no_session_turns_red_and_all_come_back() {
     alone(User::Same, || {
@@ -53,7 +53,7 @@ fn without_descriptors_no_session_turns_red_and_all_come_back() {
     });
 }
 
-// proves: RS-01, RS-06, RS-09, RS-10, RS-11, RS-16, RS-17, RS-22
+// proves: RS-01, RS-06, RS-11, RS-16, RS-17, RS-22
 #[test]
 fn without_processes_no_session_turns_red_and_all_come_back() {
     alone(User::Unused, || {

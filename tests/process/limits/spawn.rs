@@ -6,8 +6,6 @@ use crate::rig::{DRAIN, LONG, await_some, script};
 use omniscio_lib::supervise::pty::{Child, LaunchLine, Signal, SpawnError, SpawnStep, spawn};
 use std::collections::BTreeSet;
 use std::env;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 
 /// More than a start ever needs at once.
 const ENOUGH: usize = 64;
@@ -101,36 +99,5 @@ fn a_start_without_processes_is_eagain_wherever_it_fails() {
         // the process and its three threads
         assert_eq!(tried.needed, 4);
         end(start().unwrap());
-    });
-}
-
-// proves: A-03
-#[test]
-fn a_child_that_starts_among_others_without_descriptors_can_be_told_apart() {
-    const AT_ONCE: usize = 4;
-    alone(User::Same, || {
-        limit_descriptors(100);
-        let mut shortage = Shortage::of_descriptors();
-        // one start has enough, all at once do not
-        shortage.give_back(AT_ONCE * 4);
-        let started = AtomicUsize::new(0);
-        let one = || {
-            for _ in 0..60 {
-                match start() {
-                    Ok(child) => {
-                        assert!(child.id().is_some(), "it could never be swept");
-                        started.fetch_add(1, Ordering::Relaxed);
-                        end(child);
-                    }
-                    Err(error) => assert_eq!(error.errno, Some(libc::EMFILE), "{error:?}"),
-                }
-            }
-        };
-        thread::scope(|scope| {
-            for _ in 0..AT_ONCE {
-                scope.spawn(one);
-            }
-        });
-        assert!(started.into_inner() > 0, "none started");
     });
 }

@@ -94,7 +94,7 @@ fn PillButton(session: SessionId) -> impl IntoView {
     let tip = move || seen.get().and_then(|seen| seen.pill_tooltip);
     let busy = move || {
         store.pressed.get() == Some(session)
-            || store.view(session).is_some_and(|view| view.live.restart_under_way)
+            || store.view(session).as_ref().is_some_and(actions::is_under_way)
     };
     view! {
         <span class="pill-place">

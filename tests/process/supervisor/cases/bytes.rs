@@ -5,7 +5,7 @@ use super::{App, Ground, config, kill_cli};
 use omniscio_core::ipc::RowView;
 use omniscio_core::session::SessionRow;
 use omniscio_lib::supervise::supervisor::Cli;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::env;
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -77,16 +77,22 @@ fn t20_what_is_no_protocol_costs_no_line_of_it() {
     let ground = odd_ground();
     let app = ground.start();
     for drip in ["", "drip; "] {
-        let noise: Vec<String> = NOISE
-            .iter()
-            .enumerate()
-            .map(|(n, noise)| format!("partial {n}.; raw {noise}"))
-            .collect();
-        let text = format!("Go. [[fake: {drip}slow 0; {}; say Done.]]", noise.join("; "));
+        // each reply stands in the one line behind its noise and nowhere else
+        let blocks = NOISE.iter().enumerate().map(|(n, noise)| {
+            let content = json!([{"type": "text", "text": format!("Said {n}.")}]);
+            let message =
+                json!({"id": format!("msg_{n}"), "role": "assistant", "content": content});
+            let line = json!({"type": "assistant", "message": message, "parent_tool_use_id": null});
+            // the type stands in front, as the CLI writes it
+            let fields = line.to_string().replacen(r#","type":"assistant"}"#, "}", 1);
+            format!(r#"raw {noise}{{"type":"assistant",{}\n; "#, &fields[1..])
+        });
+        let text = format!("Go. [[fake: {drip}{}say Done.]]", blocks.collect::<String>());
         let session = app.create(&ground, &text);
         app.until_answered(session);
-        let said: String = (0..NOISE.len()).map(|n| format!("{n}.")).collect();
-        assert_eq!(app.replies(session), whole(&format!("{said}Done.")), "{drip}");
+        let said = (0..NOISE.len()).map(|n| format!("Said {n}.")).chain(["Done.".to_string()]);
+        let said: Vec<_> = said.map(|text| (text, false)).collect();
+        assert_eq!(app.replies(session), said, "{drip}");
         assert_eq!(app.launches(session), 1);
 
         app.send(session, "And now. [[fake: say Now.]]");

@@ -158,18 +158,21 @@ fn starts_that_slow_each_other_down_are_not_taken_for_hung() {
     assert_eq!(port.calls_of(alone).len(), 2, "alone it hangs");
 }
 
-// proves: RS-09
+// proves: RS-09, RS-26
 #[test]
-fn spawn_calls_that_never_return_hold_their_slots_no_longer_than_the_wait_for_them() {
+fn spawn_calls_that_never_return_hold_others_up_for_their_limit_only_and_turn_nobody_red() {
     let mut port = Port::new(Limits::default());
     port.spawn_takes_ms = 10 * HOUR;
     let stuck: Vec<_> = (0..4).map(|_| port.create()).collect();
     port.pass(5 * MINUTE);
-    assert!(stuck.iter().all(|id| port.row(*id).status == Status::Error));
+    assert!(stuck.iter().all(|id| port.row(*id).status == Status::Starting));
+    assert!(stuck.iter().all(|id| port.notes_of(*id)[0] == prompt::NOTE_LAUNCH_HICCUP));
     port.spawn_takes_ms = 5;
     let id = port.create();
-    port.pass(MINUTE);
+    port.pass(3 * MINUTE);
     assert_eq!(port.row(id).status, Status::Running);
+    port.pass(MINUTE);
+    assert!(stuck.iter().all(|id| port.row(*id).status == Status::Running));
 }
 
 // proves: RS-11, RS-15, INV-59
@@ -190,4 +193,42 @@ fn a_look_that_is_never_answered_is_a_hiccup() {
     port.pass(2 * MINUTE);
     assert!([id, fresh].iter().all(|id| port.row(*id).status == Status::Running));
     assert!(!port.was(id, Status::Error) && !port.was(fresh, Status::Error));
+}
+
+// proves: A-14
+#[test]
+fn who_waits_for_ten_minutes_in_the_line_is_told_and_retry_goes_first() {
+    let mut port = Port::new(Limits::default());
+    port.headroom = Headroom { memory_mib: Some(3), ..Headroom::default() };
+    let ids: Vec<_> = (0..30).map(|_| port.create()).collect();
+    port.pass(9 * MINUTE);
+    let last = ids[29];
+    assert_eq!(port.seen(last).state, RowState::ComingBack);
+    port.pass(2 * MINUTE);
+    let seen = port.seen(last);
+    assert_eq!((seen.state, seen.pill), (RowState::CannotLaunch, Some(Pill::Retry)));
+    assert_eq!(port.row(last).words.as_deref(), Some("The machine is short of memory."));
+    assert!(port.calls_of(last).is_empty());
+    port.command(Command::Retry { session: last });
+    port.pass(1_000);
+    assert_eq!(port.row(last).status, Status::Running);
+    assert!(port.calls_of(ids[28]).is_empty(), "the others keep their order");
+    port.pass(10 * MINUTE);
+    assert!(ids.iter().all(|id| port.row(*id).status == Status::Running));
+}
+
+// proves: RS-23
+#[test]
+fn a_launch_whose_only_message_is_taken_back_ends() {
+    for wait in [1_000, 11 * MINUTE] {
+        let mut port = Port::new(Limits::default());
+        let id = port.create();
+        port.fails.insert(id, (10_000, EAGAIN));
+        port.pass(wait);
+        let message = port.state.view(id).expect("a view").live.queue[0].id;
+        port.command(Command::Unqueue { session: id, message });
+        let before = port.calls_of(id).len();
+        port.pass(HOUR);
+        assert_eq!((port.row(id).status, port.calls_of(id).len()), (Status::NeedsYou, before));
+    }
 }

@@ -10,9 +10,9 @@ fn a_child_that_is_gone_without_a_word_is_noticed_at_the_second_look() {
     let (lost, well) = (port.create(), port.create());
     port.pass(10_000);
     port.gone.push(lost);
-    port.pass(MINUTE);
+    port.pass(50_000);
     assert_eq!(port.row(lost).status, Status::Running, "an exit may be on its way");
-    port.pass(MINUTE);
+    port.pass(20_000);
     assert_eq!(port.row(lost).abort_cause, Some(AbortCause::ProcessExit));
     assert!(port.was(lost, Status::Error));
     assert_eq!((port.row(well).status, port.calls_of(well).len()), (Status::Running, 1));
