@@ -1,7 +1,9 @@
 //! Launches that fail, wait in line, and come back: relentless relaunch over many sessions.
 
+mod fuzz;
 mod line;
 mod port;
+mod reviewed;
 mod watch;
 
 use super::*;

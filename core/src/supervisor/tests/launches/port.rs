@@ -57,6 +57,24 @@ pub(super) struct Port {
     pub deaf: bool,
     /// Processes that are gone without a word.
     pub gone: Vec<SessionId>,
+    /// The CLI has every conversation.
+    pub exists: bool,
+    /// Another program that has every conversation open.
+    pub holder: Option<crate::session::Holder>,
+    /// A start that has not come back is stopped when it does, as the shell does it.
+    pub late_stops: bool,
+    /// Stops are never reported.
+    pub no_stops: bool,
+    stops: Vec<LaunchId>,
+    /// The next step that writes a row finds another one.
+    pub refuse: bool,
+    boots: u64,
+    /// Launches that were asked for and have not ended, by session.
+    pub alive: BTreeMap<SessionId, LaunchId>,
+    /// Sessions that had two children at once.
+    pub doubled: Vec<SessionId>,
+    /// Messages that were written as new ones, each time.
+    pub written: Vec<Uuid>,
     pub calls: Vec<Call>,
     pub calls_open: usize,
     pub calls_most: usize,
@@ -102,6 +120,16 @@ impl Port {
             blind: None,
             deaf: false,
             gone: vec![],
+            exists: false,
+            holder: None,
+            late_stops: false,
+            no_stops: false,
+            stops: vec![],
+            refuse: false,
+            boots: 0,
+            alive: BTreeMap::new(),
+            doubled: vec![],
+            written: vec![],
             calls: vec![],
             calls_open: 0,
             calls_most: 0,
@@ -121,19 +149,25 @@ impl Port {
     pub(super) fn crash(&mut self) {
         self.state = State::new(self.limits.clone());
         self.later.clear();
+        self.alive.clear();
         (self.calls_open, self.starting) = (0, 0);
         self.boot();
     }
 
     fn boot(&mut self) {
+        self.boot_with(true, vec![]);
+    }
+
+    fn boot_with(&mut self, first: bool, live: Vec<(SessionId, LaunchId)>) {
+        self.boots += 1;
         let boot = Boot {
-            seed: 7,
+            seed: 6 + self.boots,
             os: self.os,
-            first: true,
+            first,
             rows: self.rows.values().cloned().collect(),
             queues: self.queues.iter().map(|(id, queue)| (*id, queue.clone())).collect(),
             block_counts: vec![],
-            live: vec![],
+            live,
             settings: self.settings.clone(),
             switches: self.switches,
             accounts: vec![],
@@ -166,7 +200,8 @@ impl Port {
     pub(super) fn feed(&mut self, input: Input) {
         let mut inputs = VecDeque::from([input]);
         while let Some(input) = inputs.pop_front() {
-            let step = step(&mut self.state, input, self.now);
+            let mut step = step(&mut self.state, input, self.now);
+            inputs.extend(self.refused(&mut step));
             for write in step.writes {
                 self.commit(write);
             }
@@ -174,6 +209,69 @@ impl Port {
                 inputs.extend(self.perform(act));
             }
         }
+    }
+
+    /// Takes the part of one session out of a step, as the shell does when its row was changed.
+    fn refused(&mut self, step: &mut Step) -> Option<Input> {
+        let session = step.writes.iter().find_map(|write| match write {
+            Write::Row { before: Some(_), after, .. } if self.refuse => Some(after.id),
+            Write::Row { .. }
+            | Write::Message(_)
+            | Write::MessageState { .. }
+            | Write::Block { .. }
+            | Write::Settings(_) => None,
+        })?;
+        self.refuse = false;
+        let row = self.rows.get_mut(&session).expect("a row");
+        row.title.push('x');
+        let row = Some(Box::new(row.clone()));
+        let queue = self.queues.get(&session).cloned().unwrap_or_default();
+        let new: Vec<Uuid> = step
+            .writes
+            .iter()
+            .filter_map(|write| match write {
+                Write::Message(message) if message.session == session => Some(message.id),
+                Write::Message(_)
+                | Write::Row { .. }
+                | Write::MessageState { .. }
+                | Write::Block { .. }
+                | Write::Settings(_) => None,
+            })
+            .collect();
+        step.writes.retain(|write| match write {
+            Write::Row { after, .. } => after.id != session,
+            Write::Message(message) => message.session != session,
+            Write::MessageState { id, .. } => {
+                !new.contains(id) && !queue.iter().any(|queued| queued.id == *id)
+            }
+            Write::Block { session: of, .. } => *of != session,
+            Write::Settings(_) => true,
+        });
+        step.acts.retain(|act| match act {
+            Act::Spawn { session: of, .. }
+            | Act::Write { session: of, .. }
+            | Act::Control { session: of, .. } => *of != session,
+            Act::Stop { .. }
+            | Act::Ask { .. }
+            | Act::Emit(_)
+            | Act::EmitGone(_)
+            | Act::EmitBlock { .. }
+            | Act::EmitDelta { .. }
+            | Act::EmitSettings(_)
+            | Act::Notify { .. }
+            | Act::Badge(_)
+            | Act::Reply { .. }
+            | Act::Exit
+            | Act::Log { .. } => true,
+        });
+        Some(Input::CommitRefused { row, session })
+    }
+
+    /// A rule panicked: the state is built anew while the children live.
+    pub(super) fn rebuild(&mut self) {
+        self.state = State::new(self.limits.clone());
+        let live = self.alive.iter().map(|(id, launch)| (*id, *launch)).collect();
+        self.boot_with(false, live);
     }
 
     fn commit(&mut self, write: Write) {
@@ -211,6 +309,9 @@ impl Port {
             Act::Spawn { session, launch, plan } => {
                 self.calls.push(Call { at: self.now.mono, session });
                 self.plans.insert(session, *plan);
+                if self.alive.insert(session, launch).is_some() {
+                    self.doubled.push(session);
+                }
                 self.calls_open += 1;
                 self.starting += 1;
                 self.calls_most = self.calls_most.max(self.calls_open);
@@ -226,17 +327,26 @@ impl Port {
                 None
             }
             Act::Write { session, line, .. } => {
+                if line.origin != crate::message::Origin::Replay {
+                    self.written.push(line.uuid);
+                }
                 self.lines.insert(session, line);
+                None
+            }
+            Act::Stop { .. } if self.no_stops => None,
+            Act::Stop { session, launch } if self.late_stops && self.is_spawning(session) => {
+                self.stops.push(launch);
                 None
             }
             Act::Stop { session, launch } => {
                 if self.is_starting(session) {
-                    self.starting -= 1;
+                    self.starting = self.starting.saturating_sub(1);
                 }
                 self.later.retain(|(_, later)| match later {
                     Later::Shake { session: other, .. } => *other != session,
                     Later::Spawn { .. } => true,
                 });
+                self.ended(session, launch);
                 Some(Input::Stopped { session, launch, leftovers: 0 })
             }
             Act::Ask { question: Question::Transcript { .. }, .. } if self.deaf => None,
@@ -263,6 +373,13 @@ impl Port {
         }
     }
 
+    fn is_spawning(&self, id: SessionId) -> bool {
+        self.later.iter().any(|(_, later)| match later {
+            Later::Spawn { session, .. } => *session == id,
+            Later::Shake { .. } => false,
+        })
+    }
+
     fn is_starting(&self, id: SessionId) -> bool {
         self.later.iter().any(|(_, later)| match later {
             Later::Spawn { session, .. } | Later::Shake { session, .. } => *session == id,
@@ -280,8 +397,12 @@ impl Port {
                 self.looks += 1;
                 Answer::Transcript {
                     folder_present: self.folder,
-                    found: TranscriptFacts::default(),
-                    holder: None,
+                    found: TranscriptFacts {
+                        file: self.exists,
+                        exists: self.exists,
+                        ..TranscriptFacts::default()
+                    },
+                    holder: self.holder.clone(),
                 }
             }
             Question::TakeOver { .. } => Answer::TakenOver { gone: true },
@@ -303,7 +424,14 @@ impl Port {
     /// Lets time pass, waking the reducer exactly when it asked for it.
     pub(super) fn pass(&mut self, millis: u64) {
         let end = self.now.mono.plus(millis);
+        let mut rounds = 0_u64;
         loop {
+            rounds += 1;
+            assert!(
+                rounds < 20_000 + millis / 10,
+                "it never sleeps: {:?}",
+                self.state.next_wakeup(self.now)
+            );
             let wake = self.state.next_wakeup(self.now).map(|(at, _)| at);
             let due = self.later.iter().map(|(at, _)| *at).min();
             let next = wake.into_iter().chain(due).min().unwrap_or(end);
@@ -331,19 +459,24 @@ impl Port {
     fn arrive(&mut self, later: Later) {
         match later {
             Later::Spawn { session, launch } => {
-                self.calls_open -= 1;
+                self.calls_open = self.calls_open.saturating_sub(1);
                 if let Some((left, errno)) = self.fails.get_mut(&session).filter(|(n, _)| *n > 0) {
                     *left -= 1;
-                    self.starting -= 1;
+                    self.starting = self.starting.saturating_sub(1);
                     let (errno, words) = (Some(*errno), format!("os error {errno}"));
+                    self.ended(session, launch);
                     self.feed(Input::SpawnFailed { session, launch, errno, words });
                 } else {
                     let child = ChildMark { pid: 100, start: launch.0 };
                     self.feed(Input::Spawned { session, launch, child });
+                    if self.stops.contains(&launch) {
+                        self.ended(session, launch);
+                        self.feed(Input::Stopped { session, launch, leftovers: 0 });
+                    }
                 }
             }
             Later::Shake { session, launch, request } => {
-                self.starting -= 1;
+                self.starting = self.starting.saturating_sub(1);
                 let answer = Ok(json!({}));
                 let event = StreamEvent::ControlResponse { request, answer };
                 self.feed(Input::Stream { session, launch, event });
@@ -363,9 +496,63 @@ impl Port {
         self.state.sessions[&id].live.child.launch().expect("a child")
     }
 
+    /// The machine sleeps; what it was doing goes on after it.
+    pub(super) fn sleep(&mut self, millis: u64) {
+        self.now.mono = self.now.mono.plus(millis);
+        self.now.wall = self.now.wall.plus(millis);
+        for (at, _) in &mut self.later {
+            *at = at.plus(millis);
+        }
+        self.feed(Input::Slept { millis });
+    }
+
+    /// Its stop is reported at last.
+    pub(super) fn stopped(&mut self, session: SessionId) {
+        let launch = self.launch_of(session);
+        self.feed(Input::Stopped { session, launch, leftovers: 0 });
+    }
+
+    /// The child says something in its turn.
+    pub(super) fn say(&mut self, session: SessionId) {
+        let launch = self.launch_of(session);
+        let event = line(Content::Text("so far".into()));
+        self.feed(Input::Stream { session, launch, event });
+    }
+
+    /// The API refused: the child lives on.
+    pub(super) fn refuse_turn(&mut self, session: SessionId) {
+        let launch = self.launch_of(session);
+        let event = StreamEvent::Result(Box::new(TurnResult {
+            subtype: "success".into(),
+            is_error: true,
+            terminal_reason: Some("api_error".into()),
+            status: Some(529),
+            num_turns: 1,
+            text: "API Error".into(),
+            ..TurnResult::default()
+        }));
+        self.feed(Input::Stream { session, launch, event });
+    }
+
+    /// How the last launch of a session was to begin.
+    pub(super) fn conversation(&self, id: SessionId) -> Conversation {
+        self.plans[&id].conversation
+    }
+
+    pub(super) fn queue(&self, id: SessionId) -> Vec<Queued> {
+        self.queues.get(&id).cloned().unwrap_or_default()
+    }
+
+    fn ended(&mut self, session: SessionId, launch: LaunchId) {
+        if self.alive.get(&session) == Some(&launch) {
+            self.alive.remove(&session);
+        }
+    }
+
     /// The child exits in the middle of its turn.
     pub(super) fn exit(&mut self, session: SessionId) {
         let launch = self.launch_of(session);
+        self.ended(session, launch);
         self.feed(Input::Exited { session, launch, code: None, signal: Some(9) });
     }
 
