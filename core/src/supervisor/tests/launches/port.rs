@@ -2,7 +2,9 @@
 //! children answer the handshake late, the machine has this much left. It keeps rows and queues as the
 //! store would and records what was done when.
 
-use super::super::rig::line;
+mod child;
+mod refusal;
+
 use super::super::*;
 use crate::block::BlockKind;
 use crate::id::{SessionId, Uuid};
@@ -10,7 +12,7 @@ use crate::launch::LaunchPlan;
 use crate::launch::classify::Os;
 use crate::session::{ChildMark, SessionRow};
 use crate::settings::{KillSwitches, Settings};
-use crate::stream::{Content, Init, TurnResult};
+use crate::stream::Init;
 use crate::time::{Day, Wall};
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -209,62 +211,6 @@ impl Port {
                 inputs.extend(self.perform(act));
             }
         }
-    }
-
-    /// Takes the part of one session out of a step, as the shell does when its row was changed.
-    fn refused(&mut self, step: &mut Step) -> Option<Input> {
-        let session = step.writes.iter().find_map(|write| match write {
-            Write::Row { before: Some(_), after, .. } if self.refuse => Some(after.id),
-            Write::Row { .. }
-            | Write::Message(_)
-            | Write::MessageState { .. }
-            | Write::Block { .. }
-            | Write::Settings(_) => None,
-        })?;
-        self.refuse = false;
-        let row = self.rows.get_mut(&session).expect("a row");
-        row.title.push('x');
-        let row = Some(Box::new(row.clone()));
-        let queue = self.queues.get(&session).cloned().unwrap_or_default();
-        let new: Vec<Uuid> = step
-            .writes
-            .iter()
-            .filter_map(|write| match write {
-                Write::Message(message) if message.session == session => Some(message.id),
-                Write::Message(_)
-                | Write::Row { .. }
-                | Write::MessageState { .. }
-                | Write::Block { .. }
-                | Write::Settings(_) => None,
-            })
-            .collect();
-        step.writes.retain(|write| match write {
-            Write::Row { after, .. } => after.id != session,
-            Write::Message(message) => message.session != session,
-            Write::MessageState { id, .. } => {
-                !new.contains(id) && !queue.iter().any(|queued| queued.id == *id)
-            }
-            Write::Block { session: of, .. } => *of != session,
-            Write::Settings(_) => true,
-        });
-        step.acts.retain(|act| match act {
-            Act::Spawn { session: of, .. }
-            | Act::Write { session: of, .. }
-            | Act::Control { session: of, .. } => *of != session,
-            Act::Stop { .. }
-            | Act::Ask { .. }
-            | Act::Emit(_)
-            | Act::EmitGone(_)
-            | Act::EmitBlock { .. }
-            | Act::EmitDelta { .. }
-            | Act::EmitSettings(_)
-            | Act::Notify { .. }
-            | Act::Badge(_)
-            | Act::Reply { .. }
-            | Act::Exit
-            | Act::Log { .. } => true,
-        });
-        Some(Input::CommitRefused { row, session })
     }
 
     /// A rule panicked: the state is built anew while the children live.
@@ -490,114 +436,5 @@ impl Port {
                 self.feed(Input::Stream { session, launch, event: init });
             }
         }
-    }
-
-    fn launch_of(&self, id: SessionId) -> LaunchId {
-        self.state.sessions[&id].live.child.launch().expect("a child")
-    }
-
-    /// The machine sleeps; what it was doing goes on after it.
-    pub(super) fn sleep(&mut self, millis: u64) {
-        self.now.mono = self.now.mono.plus(millis);
-        self.now.wall = self.now.wall.plus(millis);
-        for (at, _) in &mut self.later {
-            *at = at.plus(millis);
-        }
-        self.feed(Input::Slept { millis });
-    }
-
-    /// Its stop is reported at last.
-    pub(super) fn stopped(&mut self, session: SessionId) {
-        let launch = self.launch_of(session);
-        self.feed(Input::Stopped { session, launch, leftovers: 0 });
-    }
-
-    /// The child says something in its turn.
-    pub(super) fn say(&mut self, session: SessionId) {
-        let launch = self.launch_of(session);
-        let event = line(Content::Text("so far".into()));
-        self.feed(Input::Stream { session, launch, event });
-    }
-
-    /// The API refused: the child lives on.
-    pub(super) fn refuse_turn(&mut self, session: SessionId) {
-        let launch = self.launch_of(session);
-        let event = StreamEvent::Result(Box::new(TurnResult {
-            subtype: "success".into(),
-            is_error: true,
-            terminal_reason: Some("api_error".into()),
-            status: Some(529),
-            num_turns: 1,
-            text: "API Error".into(),
-            ..TurnResult::default()
-        }));
-        self.feed(Input::Stream { session, launch, event });
-    }
-
-    /// How the last launch of a session was to begin.
-    pub(super) fn conversation(&self, id: SessionId) -> Conversation {
-        self.plans[&id].conversation
-    }
-
-    pub(super) fn queue(&self, id: SessionId) -> Vec<Queued> {
-        self.queues.get(&id).cloned().unwrap_or_default()
-    }
-
-    fn ended(&mut self, session: SessionId, launch: LaunchId) {
-        if self.alive.get(&session) == Some(&launch) {
-            self.alive.remove(&session);
-        }
-    }
-
-    /// The child exits in the middle of its turn.
-    pub(super) fn exit(&mut self, session: SessionId) {
-        let launch = self.launch_of(session);
-        self.ended(session, launch);
-        self.feed(Input::Exited { session, launch, code: None, signal: Some(9) });
-    }
-
-    /// The child answers its turn.
-    pub(super) fn answer_turn(&mut self, session: SessionId) {
-        let launch = self.launch_of(session);
-        let messages: Vec<Uuid> =
-            self.lines.get(&session).map(|line| line.uuid).into_iter().collect();
-        let text = line(Content::Text("done".into()));
-        self.feed(Input::Stream { session, launch, event: text });
-        let event = StreamEvent::Result(Box::new(TurnResult {
-            subtype: "success".into(),
-            terminal_reason: Some("completed".into()),
-            num_turns: 1,
-            text: "done".into(),
-            messages,
-            ..TurnResult::default()
-        }));
-        self.feed(Input::Stream { session, launch, event });
-    }
-
-    /// What its child was sent last.
-    pub(super) fn last_line(&self, id: SessionId) -> Option<LineText> {
-        self.lines.get(&id).map(|line| line.text.clone())
-    }
-
-    pub(super) fn row(&self, id: SessionId) -> &SessionRow {
-        &self.rows[&id]
-    }
-
-    pub(super) fn seen(&self, id: SessionId) -> crate::attention::Attention {
-        let view = self.state.view(id).expect("a view");
-        crate::attention::attention(&view, self.state.policy(), self.state.limits(), self.now)
-    }
-
-    pub(super) fn notes_of(&self, id: SessionId) -> Vec<&str> {
-        self.notes.iter().filter(|(of, _)| *of == id).map(|(_, text)| text.as_str()).collect()
-    }
-
-    /// Whether the row was ever in this status.
-    pub(super) fn was(&self, id: SessionId, status: Status) -> bool {
-        self.statuses.iter().any(|(of, was, _)| *of == id && *was == status)
-    }
-
-    pub(super) fn calls_of(&self, id: SessionId) -> Vec<Mono> {
-        self.calls.iter().filter(|call| call.session == id).map(|call| call.at).collect()
     }
 }

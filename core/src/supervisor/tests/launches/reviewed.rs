@@ -26,7 +26,7 @@ fn rung_in_flight() -> (Port, SessionId) {
 
 // proves: RT-20
 #[test]
-fn r1_a_retry_whose_look_fails_leaves_the_turn_that_answers_alone() {
+fn a_retry_whose_look_fails_leaves_the_turn_that_answers_alone() {
     let (mut port, id) = rung_in_flight();
     port.deaf = true;
     port.command(Command::Retry { session: id });
@@ -39,7 +39,7 @@ fn r1_a_retry_whose_look_fails_leaves_the_turn_that_answers_alone() {
 
 // proves: RS-11, INV-28
 #[test]
-fn r1_nothing_stays_starting_when_the_turn_that_a_retry_met_dies() {
+fn nothing_stays_starting_when_the_turn_that_a_retry_met_dies() {
     let (mut port, id) = rung_in_flight();
     port.deaf = true;
     port.command(Command::Retry { session: id });
@@ -56,7 +56,7 @@ fn r1_nothing_stays_starting_when_the_turn_that_a_retry_met_dies() {
 
 // proves: RS-09, RS-11
 #[test]
-fn r2_a_spawn_call_that_hangs_for_a_session_that_was_put_away_frees_its_slot() {
+fn a_spawn_call_that_hangs_for_a_session_that_was_put_away_frees_its_slot() {
     let mut port = Port::new(Limits::default());
     port.late_stops = true;
     port.spawn_takes_ms = 10 * HOUR;
@@ -88,7 +88,7 @@ fn held_and_copied() -> (Port, SessionId) {
 
 // proves: A-12, RS-15
 #[test]
-fn r3_a_copy_that_the_person_chose_survives_a_relaunch() {
+fn a_copy_that_the_person_chose_survives_a_relaunch() {
     let (mut port, id) = held_and_copied();
     port.fails.insert(id, (8, EAGAIN));
     port.statuses.clear();
@@ -101,7 +101,7 @@ fn r3_a_copy_that_the_person_chose_survives_a_relaunch() {
 
 // proves: A-12
 #[test]
-fn r3_a_copy_that_the_person_chose_survives_the_line() {
+fn a_copy_that_the_person_chose_survives_the_line() {
     let (mut port, id) = held_and_copied();
     port.headroom = Headroom { memory_mib: Some(3), ..Headroom::default() };
     port.statuses.clear();
@@ -115,7 +115,7 @@ fn r3_a_copy_that_the_person_chose_survives_the_line() {
 
 // proves: A-15, CR-01
 #[test]
-fn r4_a_retry_that_waits_for_a_launch_is_wanted_also_after_a_crash() {
+fn a_retry_that_waits_for_a_launch_is_wanted_also_after_a_crash() {
     let mut port = Port::new(Limits::default());
     let id = port.create();
     port.pass(MINUTE);
@@ -137,7 +137,7 @@ fn r4_a_retry_that_waits_for_a_launch_is_wanted_also_after_a_crash() {
 
 // proves: RS-21, RS-13
 #[test]
-fn r5_with_relaunch_off_a_short_blindness_at_the_start_loses_no_session() {
+fn with_relaunch_off_a_short_blindness_at_the_start_loses_no_session() {
     let mut port = Port::new(Limits::default());
     port.settings.relentless_session_relaunch = false;
     port.crash();
@@ -153,7 +153,7 @@ fn r5_with_relaunch_off_a_short_blindness_at_the_start_loses_no_session() {
 
 // proves: RS-21, CT-09
 #[test]
-fn r5_with_relaunch_off_a_replay_that_cannot_look_is_put_off_and_not_red() {
+fn with_relaunch_off_a_replay_that_cannot_look_is_put_off_and_not_red() {
     let mut port = Port::new(Limits::default());
     port.settings.relentless_session_relaunch = false;
     port.exists = true;
@@ -179,7 +179,7 @@ fn r5_with_relaunch_off_a_replay_that_cannot_look_is_put_off_and_not_red() {
 
 // proves: A-02
 #[test]
-fn r6_a_sleep_in_the_middle_of_many_starts_does_not_make_them_hang() {
+fn a_sleep_in_the_middle_of_many_starts_does_not_make_them_hang() {
     let mut port = Port::new(Limits::default());
     port.shake_takes_ms = Some(40_000);
     let ids: Vec<_> = (0..6).map(|_| port.create()).collect();
@@ -192,7 +192,7 @@ fn r6_a_sleep_in_the_middle_of_many_starts_does_not_make_them_hang() {
 
 // proves: RT-23, RT-25
 #[test]
-fn r7_a_bare_retry_that_is_refused_in_the_line_stays_a_launch_error() {
+fn a_bare_retry_that_is_refused_in_the_line_stays_a_launch_error() {
     let mut port = Port::new(Limits::default());
     let id = port.create();
     port.fails.insert(id, (1, ENOENT));
@@ -212,7 +212,7 @@ fn r7_a_bare_retry_that_is_refused_in_the_line_stays_a_launch_error() {
 
 // proves: RT-23
 #[test]
-fn r7_a_retry_that_is_refused_in_the_line_does_not_look_like_a_running_session() {
+fn a_retry_that_is_refused_in_the_line_does_not_look_like_a_running_session() {
     let mut port = Port::new(Limits::default());
     let id = port.create();
     port.pass(MINUTE);
@@ -231,7 +231,7 @@ fn r7_a_retry_that_is_refused_in_the_line_does_not_look_like_a_running_session()
 
 // proves: OP-11
 #[test]
-fn r8_explain_says_of_everybody_in_line_why_it_waits() {
+fn explain_says_of_everybody_in_line_why_it_waits() {
     let mut port = Port::new(Limits::default());
     port.shake_takes_ms = None;
     let ids: Vec<_> = (0..12).map(|_| port.create()).collect();
@@ -246,7 +246,7 @@ fn r8_explain_says_of_everybody_in_line_why_it_waits() {
 
 // proves: UI-24
 #[test]
-fn r9_a_conversation_that_is_gone_is_told_once_however_often_it_is_planned() {
+fn a_conversation_that_is_gone_is_told_once_however_often_it_is_planned() {
     let mut port = Port::new(Limits::default());
     let id = port.create();
     port.pass(MINUTE);
@@ -267,7 +267,7 @@ fn r9_a_conversation_that_is_gone_is_told_once_however_often_it_is_planned() {
 
 // proves: RS-23
 #[test]
-fn r10_a_launch_whose_only_message_was_taken_back_is_not_tried_for_ever() {
+fn a_launch_whose_only_message_was_taken_back_is_not_tried_for_ever() {
     let mut port = Port::new(Limits::default());
     let id = port.create();
     port.fails.insert(id, (10_000, EAGAIN));
@@ -282,7 +282,7 @@ fn r10_a_launch_whose_only_message_was_taken_back_is_not_tried_for_ever() {
 
 // proves: RS-26, RS-15
 #[test]
-fn r11_a_machine_that_takes_minutes_to_start_a_process_is_busy_not_broken() {
+fn a_machine_that_takes_minutes_to_start_a_process_is_busy_not_broken() {
     let mut port = Port::new(Limits::default());
     port.late_stops = true;
     port.spawn_takes_ms = 2 * MINUTE;
@@ -291,30 +291,9 @@ fn r11_a_machine_that_takes_minutes_to_start_a_process_is_busy_not_broken() {
     assert!(!port.was(id, Status::Error), "{:?}", port.row(id).words);
 }
 
-// proves: RS-15
-#[test]
-fn r12_a_stop_that_only_its_exit_tells_of_holds_no_restart_up() {
-    let mut port = Port::new(Limits::default());
-    port.exists = true;
-    let id = port.create();
-    port.pass(2 * MINUTE);
-    port.refuse_turn(id);
-    port.no_stops = true;
-    while port.row(id).status != Status::Starting {
-        port.pass(1_000);
-    }
-    // no thread was left to stop it with: it was killed, and its exit is told once it is swept
-    port.statuses.clear();
-    port.exit(id);
-    port.no_stops = false;
-    port.pass(MINUTE);
-    assert!(!port.was(id, Status::Error), "{:?}", port.row(id).words);
-    assert_eq!(port.row(id).status, Status::Running);
-}
-
 // proves: A-12
 #[test]
-fn r13_a_copy_that_is_planned_anew_never_becomes_a_resume_of_what_is_held() {
+fn a_copy_that_is_planned_anew_never_becomes_a_resume_of_what_is_held() {
     let (mut port, id) = held_and_copied();
     port.fails.insert(id, (8, EAGAIN));
     port.command(Command::ForkHeld { session: id });
@@ -329,7 +308,7 @@ fn r13_a_copy_that_is_planned_anew_never_becomes_a_resume_of_what_is_held() {
 
 // proves: A-12
 #[test]
-fn r13_a_copy_is_chosen_for_one_launch_only() {
+fn a_copy_is_chosen_for_one_launch_only() {
     let (mut port, id) = held_and_copied();
     port.command(Command::ForkHeld { session: id });
     port.pass(MINUTE);
@@ -347,7 +326,7 @@ fn r13_a_copy_is_chosen_for_one_launch_only() {
 
 // proves: RS-23
 #[test]
-fn r14_a_message_taken_back_while_its_relaunch_stands_in_line_ends_the_relaunch() {
+fn a_message_taken_back_while_its_relaunch_stands_in_line_ends_the_relaunch() {
     let mut port = Port::new(Limits::default());
     let id = port.create();
     port.fails.insert(id, (10_000, EAGAIN));
@@ -363,7 +342,7 @@ fn r14_a_message_taken_back_while_its_relaunch_stands_in_line_ends_the_relaunch(
 
 // proves: A-04
 #[test]
-fn r15_the_hand_over_of_a_queue_launch_survives_a_relaunch_that_could_not_look() {
+fn the_hand_over_of_a_queue_launch_survives_a_relaunch_that_could_not_look() {
     let mut port = Port::new(Limits::default());
     port.exists = true;
     let id = port.create();
@@ -390,7 +369,7 @@ fn r15_the_hand_over_of_a_queue_launch_survives_a_relaunch_that_could_not_look()
 
 // proves: RS-11, INV-52
 #[test]
-fn r16_who_was_hurried_and_left_the_line_stands_in_it_like_any_other() {
+fn who_was_hurried_and_left_the_line_stands_in_it_like_any_other() {
     let mut port = Port::new(Limits::default());
     port.headroom = Headroom { memory_mib: Some(3), ..Headroom::default() };
     let ids: Vec<_> = (0..30).map(|_| port.create()).collect();
@@ -409,7 +388,7 @@ fn r16_who_was_hurried_and_left_the_line_stands_in_it_like_any_other() {
 
 // proves: RT-05
 #[test]
-fn r17_retry_on_a_rung_that_stands_in_the_line_makes_it_the_persons_own() {
+fn retry_on_a_rung_that_stands_in_the_line_makes_it_the_persons_own() {
     let mut port = Port::new(Limits::default());
     port.exists = true;
     let id = port.create();
