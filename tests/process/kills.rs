@@ -3,7 +3,7 @@
 //! is doubled, and no process is left behind.
 //!
 //! The app is a process of its own (`kills/app.rs`). Half of what is checked is written down in
-//! `kills/fates.rs`: where a row belongs after a start. The other half is in `kills/run.rs`.
+//! `kills/fates.rs`: where a row belongs after a start. The other half is in `kills/checks.rs`.
 //!
 //! 25 kills of 10 sessions; `OMNISCIO_LONG=1` makes it 200 of 30 (`cargo xtask test --long` sets
 //! it). The seed is chance and printed; `OMNISCIO_KILLS_SEED=N` takes another. The moments of the kills
@@ -11,8 +11,10 @@
 //! only to make a hanging test fail.
 
 mod app;
+mod checks;
 mod fates;
 mod look;
+mod marked;
 mod record;
 mod run;
 mod scenes;

@@ -100,13 +100,10 @@ fn limits(base: Limits) -> Limits {
 
 /// The rules on a machine that has no process left for whom it is asked: its number instead of that of
 /// the program, which the test has put away.
-fn refused(state: &mut State, input: Input, now: Now) -> Step {
-    let input = match input {
-        Input::SpawnFailed { session, launch, words, .. } => {
-            Input::SpawnFailed { session, launch, errno: Some(libc::EAGAIN), words }
-        }
-        other => other,
-    };
+fn refused(state: &mut State, mut input: Input, now: Now) -> Step {
+    if let Input::SpawnFailed { errno, .. } = &mut input {
+        *errno = Some(libc::EAGAIN);
+    }
     step(state, input, now)
 }
 

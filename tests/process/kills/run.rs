@@ -1,18 +1,16 @@
 //! One run: lives of the app, one after the other, and what must be true after each.
 
-use super::app::{App, Replies};
+use super::app::App;
 use super::fates::{Fate, PLACES, places};
 use super::look::{Look, Mail};
-use super::record::{Fact, Record};
+use super::marked::{Marked, is_cli, marks};
+use super::record::Record;
 use super::scenes::Stage;
 use crate::rig::await_some;
 use crate::supervisor::rig::{Ground, marked};
-use omniscio_core::id::{MessageId, SessionId, Uuid};
-use omniscio_core::ipc::Reply;
+use omniscio_core::id::{MessageId, SessionId};
 use omniscio_core::message::MessageState;
-use omniscio_core::prompt;
 use omniscio_core::session::{PendingAction, SessionRow, Status};
-use omniscio_core::supervisor::Command;
 use omniscio_lib::supervise::children::{ProcessId, alive};
 use omniscio_lib::supervise::clock::Deadline;
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,39 +34,39 @@ const OTHERWISE: &str = "say Carried on.\n";
 
 /// What is told at the end.
 #[derive(Debug, Default)]
-struct Figures {
-    kills: usize,
-    killed_while_starting: usize,
-    resumed: usize,
-    replayed: usize,
-    acknowledged: usize,
-    cut_off_commands: usize,
-    lines: usize,
-    answered: usize,
+pub(super) struct Figures {
+    pub(super) kills: usize,
+    pub(super) killed_while_starting: usize,
+    pub(super) resumed: usize,
+    pub(super) replayed: usize,
+    pub(super) acknowledged: usize,
+    pub(super) cut_off_commands: usize,
+    pub(super) lines: usize,
+    pub(super) answered: usize,
     /// Answers that the CLI had given and the app had not read when it died.
-    answers_lost: usize,
-    leftovers: usize,
+    pub(super) answers_lost: usize,
+    pub(super) leftovers: usize,
 }
 
 pub(super) struct Run {
-    ground: Ground,
-    stage: Stage,
-    record: Record,
-    sessions: usize,
+    pub(super) ground: Ground,
+    pub(super) stage: Stage,
+    pub(super) record: Record,
+    pub(super) sessions: usize,
     /// As the last life left it.
-    was: Look,
+    pub(super) was: Look,
     /// Messages that a reply has acknowledged.
-    acknowledged: Vec<(MessageId, SessionId, Option<String>)>,
-    created: Vec<SessionId>,
+    pub(super) acknowledged: Vec<(MessageId, SessionId, Option<String>)>,
+    pub(super) created: Vec<SessionId>,
     /// Sessions that the person has stopped or put away, and not touched since.
-    put_down: BTreeSet<SessionId>,
+    pub(super) put_down: BTreeSet<SessionId>,
     /// In which order the messages reached a CLI for the first time.
-    first_heard: Vec<MessageId>,
+    pub(super) first_heard: Vec<MessageId>,
     /// What was alive with this data folder's marker after the last kill.
-    strays: Vec<ProcessId>,
-    seen: BTreeMap<&'static str, usize>,
-    figures: Figures,
-    began: Instant,
+    pub(super) strays: Vec<ProcessId>,
+    pub(super) seen: BTreeMap<&'static str, usize>,
+    pub(super) figures: Figures,
+    pub(super) began: Instant,
 }
 
 impl Run {
@@ -107,7 +105,7 @@ impl Run {
         PLACES.into_iter().filter(|place| !self.seen.contains_key(place)).collect()
     }
 
-    fn home(&self) -> &Path {
+    pub(super) fn home(&self) -> &Path {
         self.ground.home.path()
     }
 
@@ -316,191 +314,6 @@ impl Run {
             }
         }
     }
-
-    /// The life is over: what it was told, what it stored and what its CLIs were sent fit together.
-    fn look_back(&mut self, replies: Replies, whole: bool) {
-        self.record.read_on();
-        let is = Look::dead(self.home(), self.was.last_entry, whole);
-        let touched: BTreeSet<SessionId> =
-            replies.iter().filter_map(|(command, _)| session_of(command)).collect();
-        for session in is.rows.keys() {
-            self.assert_lines(*session, &is);
-            if !touched.contains(session) {
-                self.assert_silence(*session);
-            }
-        }
-        for fact in &self.record.facts {
-            if let Fact::Start { session, pid, second: true } = fact {
-                panic!("{pid} is a second living child of {session}");
-            }
-        }
-        replies.into_iter().for_each(|(command, reply)| self.take(command, reply));
-        self.assert_kept(&is);
-        for entry in is.log.iter().filter(|entry| entry.is_restart()) {
-            let resumed = entry.actor == "crash-resume";
-            let figures = &mut self.figures;
-            *(if resumed { &mut figures.resumed } else { &mut figures.replayed }) += 1;
-        }
-        self.was = is;
-    }
-
-    /// A line for each message that was to be sent and for each restart, none for what was over; each
-    /// stored as sent before.
-    fn assert_lines(&mut self, session: SessionId, is: &Look) {
-        let lines: Vec<(Uuid, String)> =
-            self.record.heard(session).map(|(uuid, text)| (uuid, text.to_string())).collect();
-        let state = |look: &Look, id| look.mail(id).map(|mail| mail.state);
-        let went = |state| matches!(state, Some(MessageState::Sent | MessageState::Answered));
-        let ids = is.mail.iter().filter(|mail| mail.session == session).map(|mail| mail.id);
-        let new = ids.filter(|id| went(state(is, *id)) && !went(state(&self.was, *id))).count();
-        if is.is_deleted(session) {
-            // with its messages
-            return;
-        }
-        let restarts = is.restarts_of(session, None);
-        assert!(
-            lines.len() <= new + restarts,
-            "{new} new, {restarts} restarts, but {lines:#?}\nwas {:#?}\nis {}",
-            self.was.rows.get(&session),
-            is.story(session)
-        );
-        for (uuid, text) in &lines {
-            let Some(id) = self.addressed(is, session, *uuid, text) else { continue };
-            assert!(went(state(is, id)), "sent before it was stored as sent: {text}");
-            let over = state(&self.was, id) == Some(MessageState::Answered);
-            assert!(!over, "answered before, and sent again: {text}");
-            if !self.first_heard.contains(&id) {
-                self.first_heard.push(id);
-            }
-        }
-        self.figures.lines += lines.len();
-        let mut answers: BTreeMap<&str, usize> = BTreeMap::new();
-        let known = self.was.mail.iter().filter(|mail| mail.session == session);
-        let known = known.filter(|mail| mail.state == MessageState::Answered).count();
-        for (answer, history) in self.record.answers(session) {
-            assert!(history > known, "{known} were answered, the CLI knows of {history}: {answer}");
-            if let Some(tag) = tag_of(answer) {
-                *answers.entry(tag).or_default() += 1;
-            }
-        }
-        for (tag, times) in answers {
-            assert_eq!(times, 1, "answered so often in one life: {tag}");
-            let front = format!("{tag} ");
-            let mail = is.mail.iter().find(|mail| mail.text.starts_with(&front)).unwrap();
-            self.figures.answers_lost += usize::from(mail.state != MessageState::Answered);
-        }
-    }
-
-    /// The message that a line carries; `None` for the sentence that says how to go on.
-    fn addressed(
-        &self,
-        is: &Look,
-        session: SessionId,
-        uuid: Uuid,
-        text: &str,
-    ) -> Option<MessageId> {
-        if text == prompt::CONTINUE_CUT_OFF {
-            return None;
-        }
-        if is.mail(uuid).is_some() {
-            return Some(uuid);
-        }
-        // sent again under another uuid; "Please continue." may stand there more than once
-        let open = |mail: &&Mail| {
-            self.was.mail(mail.id).is_none_or(|was| was.state != MessageState::Answered)
-        };
-        let mut mail = is.mail.iter().filter(|mail| mail.session == session);
-        let found = mail.find(|mail| text.ends_with(mail.text.as_str()) && open(mail));
-        Some(found.unwrap_or_else(|| panic!("a line nobody wrote: {text}")).id)
-    }
-
-    /// Nobody touched the session: what is not brought back was sent nothing.
-    fn assert_silence(&self, session: SessionId) {
-        let Some(row) = self.was.rows.get(&session) else { return };
-        let heard = self.record.heard(session).count();
-        let fate = Fate::of(row, self.was.queue(session).next().is_some());
-        assert!(!fate.is_silent() || heard == 0, "{fate:?} and {heard} lines: {row:#?}");
-        let put_down = self.put_down.contains(&session);
-        assert!(!put_down || heard == 0, "stopped by the person, and {heard} lines: {row:#?}");
-    }
-
-    /// Remembers what was acknowledged, and what the person has put down.
-    fn take(&mut self, command: Command, reply: Option<super::app::Outcome>) {
-        let Some(session) = session_of(&command) else {
-            if let Some(Ok(Reply::Created(session))) = reply {
-                self.created.push(session);
-            }
-            return;
-        };
-        let puts_down = matches!(
-            command,
-            Command::Stop { .. }
-                | Command::End { .. }
-                | Command::Archive { .. }
-                | Command::Delete { .. }
-        );
-        match reply {
-            Some(Ok(Reply::Done)) if puts_down => drop(self.put_down.insert(session)),
-            Some(_) | None if puts_down => {}
-            Some(_) | None => drop(self.put_down.remove(&session)),
-        }
-        match reply {
-            Some(Ok(Reply::Accepted(id))) => {
-                let text = if let Command::Send { text, .. } = command { Some(text) } else { None };
-                self.acknowledged.push((id, session, text));
-                self.figures.acknowledged += 1;
-            }
-            Some(Ok(_) | Err(_)) => {}
-            None => self.figures.cut_off_commands += 1,
-        }
-    }
-
-    /// What was acknowledged stands in the store, and no message of the person stands there twice.
-    fn assert_kept(&self, is: &Look) {
-        for session in &self.created {
-            assert!(is.rows.contains_key(session), "a session is lost: {session}");
-        }
-        for (id, session, text) in &self.acknowledged {
-            if is.is_deleted(*session) {
-                continue;
-            }
-            let mail = is.mail(*id).unwrap_or_else(|| panic!("lost: {id} {text:?}"));
-            assert_eq!(mail.session, *session);
-            assert!(text.as_ref().is_none_or(|text| *text == mail.text), "{mail:?}");
-        }
-        let mut tags = BTreeSet::new();
-        for mail in is.mail.iter().filter(|mail| mail.text.contains("[[fake:")) {
-            assert!(tags.insert(&mail.text), "stands twice: {mail:?}");
-        }
-    }
-
-    /// At the end nothing waits that the person does not hold up.
-    fn nothing_is_left_open(&self, row: &SessionRow, look: &Look) {
-        if (row.status, row.pending) != (Status::NeedsYou, None) {
-            return;
-        }
-        assert!(!row.replay.is_open(), "unanswered: {row:#?}");
-        let waits = look.queue(row.id).count();
-        assert!(waits == 0 || self.put_down.contains(&row.id), "{waits} wait: {row:#?}");
-    }
-
-    /// What waited in line went in line.
-    fn assert_order(&self) {
-        let place = |id| self.first_heard.iter().position(|heard| *heard == id);
-        for batch in self.stage.batches() {
-            let ids = batch.iter().filter_map(|text| {
-                self.was.mail.iter().find(|mail| mail.text == *text).map(|mail| mail.id)
-            });
-            let places: Vec<usize> = ids.filter_map(place).collect();
-            assert!(places.is_sorted(), "out of line: {batch:?} {places:?}");
-        }
-    }
-}
-
-/// The tag of a whole answer.
-fn tag_of(answer: &str) -> Option<&str> {
-    let (_, rest) = answer.split_once("Answer ")?;
-    rest.split_once('.').map(|(tag, _)| tag)
 }
 
 /// Whether something is under way that ends by itself.
@@ -523,55 +336,4 @@ fn moves(row: &SessionRow) -> bool {
         ) => false,
         None => matches!(row.status, Status::Starting | Status::Running),
     }
-}
-
-fn session_of(command: &Command) -> Option<SessionId> {
-    match command {
-        Command::Send { session, .. }
-        | Command::Unqueue { session, .. }
-        | Command::Stop { session }
-        | Command::Retry { session }
-        | Command::Continue { session }
-        | Command::ReplyCard { session, .. }
-        | Command::SwitchModel { session, .. }
-        | Command::TakeOver { session, .. }
-        | Command::ForkHeld { session }
-        | Command::End { session }
-        | Command::Archive { session }
-        | Command::Unarchive { session }
-        | Command::Delete { session }
-        | Command::Rename { session, .. }
-        | Command::MarkRead { session, .. }
-        | Command::Agent { session, .. }
-        | Command::Explain { session } => Some(*session),
-        Command::Create { .. } | Command::SetSetting { .. } | Command::Quit => None,
-    }
-}
-
-/// A process with the marker of the data folder.
-enum Marked {
-    Cli(SessionId),
-    Tool { parent: u32 },
-}
-
-/// What a marked process is; `None` if it is gone by now.
-fn marks(pid: u32) -> Option<Marked> {
-    let environ = fs::read(format!("/proc/{pid}/environ")).ok()?;
-    let value = |name: &str| {
-        let pairs = environ.split(|byte| *byte == 0);
-        let mut values =
-            pairs.filter_map(|pair| std::str::from_utf8(pair).ok()?.strip_prefix(name));
-        values.next().map(str::to_string)
-    };
-    if !alive(ProcessId::of(pid)?) {
-        return None;
-    }
-    match value("CLAUDE_PID=") {
-        Some(parent) => Some(Marked::Tool { parent: parent.parse().ok()? }),
-        None => Some(Marked::Cli(value("OMNISCIO_SESSION=")?.parse().ok()?)),
-    }
-}
-
-fn is_cli(pid: u32) -> bool {
-    matches!(marks(pid), Some(Marked::Cli(_)))
 }

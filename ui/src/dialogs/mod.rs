@@ -8,8 +8,8 @@ mod trust;
 
 use crate::bridge::{self, Answer};
 use crate::model::{Store, use_store};
-pub(crate) use draft::{tilde, tilde_words};
 use draft::{Draft, MODELS, PERMISSIONS};
+pub(crate) use draft::{tilde, tilde_words};
 use folder_field::{Checked, FolderField};
 use leptos::ev::{KeyboardEvent, SubmitEvent};
 use leptos::html;
