@@ -23,11 +23,11 @@ pub(super) fn partial(mut line: Line) -> Option<StreamEvent> {
         message: line.api_message_id.0.or(named),
         parent,
         abandoned: line.abandoned_blocks.0.is_some(),
-        kind: partial_kind(event),
+        kind: partial_kind(*event),
     }))
 }
 
-fn partial_kind(event: Box<ApiEvent>) -> PartialKind {
+fn partial_kind(event: ApiEvent) -> PartialKind {
     let index = small(&event.index);
     let delta = event.delta.0.unwrap_or_default();
     match event.kind.text().as_str() {

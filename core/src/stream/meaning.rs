@@ -62,7 +62,7 @@ pub(super) fn event(mut line: Line, model: &mut Option<String>) -> Option<Stream
         "control_cancel_request" => {
             line.request_id.0.map(|request| StreamEvent::ControlCancel { request })
         }
-        "control_response" => line.response.0.and_then(control_response),
+        "control_response" => line.response.0.and_then(|response| control_response(*response)),
         "keep_alive" => Some(StreamEvent::KeepAlive),
         _ => {
             return Some(StreamEvent::Unknown { kind, subtype: line.subtype.0 });
@@ -212,7 +212,7 @@ fn control_ask(request: Request) -> ControlAsk {
     }
 }
 
-fn control_response(response: Box<Response>) -> Option<StreamEvent> {
+fn control_response(response: Response) -> Option<StreamEvent> {
     let answer = match response.subtype.0.as_deref() {
         Some("success") => Ok(response.response),
         Some(_) | None => Err(response.error.text()),
