@@ -233,6 +233,7 @@ impl World {
         if !self.held_back.is_empty() {
             self.after(SECOND, Event::LetGo);
         }
+        self.oracle.asked_before();
         self.oracle.act(&act, &self.store, &self.clock, &mut self.report);
         self.act(act);
     }

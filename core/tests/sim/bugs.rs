@@ -277,7 +277,7 @@ fn a_stopped_session_that_a_crash_brings_back_is_caught() {
 
 #[test]
 fn a_switch_for_relaunch_that_is_not_read_is_caught() {
-    caught_at_launch(Bug::RelaunchSwitchUnread, &["INV-58"]);
+    caught_at_launch(Bug::RelaunchSwitchUnread, &["INV-56", "INV-58"]);
 }
 
 #[test]

@@ -21,17 +21,7 @@ impl World {
         let blow = faults::blow(&mut self.dice);
         self.note(format!("{blow:?}"));
         match blow {
-            Blow::FolderVanishes => {
-                let folders = ["/home/a/project", "/home/a/other"];
-                let folder = self.dice.pick(&folders).unwrap_or_default().to_string();
-                let back =
-                    self.dice.weighted(&[(3, 90 * SECOND), (3, 12 * MINUTE), (1, 90 * MINUTE)]);
-                self.oracle.befalls("a folder vanishes", &mut self.report);
-                if self.gone_folders.insert(folder.clone()) {
-                    self.oracle.folder(&folder, Some(self.clock.at));
-                }
-                self.after(back, Event::FolderBack(folder));
-            }
+            Blow::FolderVanishes => self.folder_vanishes(),
             Blow::HolderAppears => self.holder_appears(),
             Blow::Outage(long) => self.outage(long),
             Blow::Agent => self.agent_wants(),
@@ -66,6 +56,17 @@ impl World {
             Blow::Slowness => self.slowness(),
             Blow::Vanish => self.vanish(),
         }
+    }
+
+    pub(crate) fn folder_vanishes(&mut self) {
+        let folders = ["/home/a/project", "/home/a/other"];
+        let folder = self.dice.pick(&folders).unwrap_or_default().to_string();
+        let back = self.dice.weighted(&[(3, 90 * SECOND), (3, 12 * MINUTE), (1, 90 * MINUTE)]);
+        self.oracle.befalls("a folder vanishes", &mut self.report);
+        if self.gone_folders.insert(folder.clone()) {
+            self.oracle.folder(&folder, Some(self.clock.at));
+        }
+        self.after(back, Event::FolderBack(folder));
     }
 
     /// The API is down; often nobody looks meanwhile, after a last message to some.
@@ -103,7 +104,7 @@ impl World {
         self.faults.away_until = self.clock.at + long;
     }
 
-    fn step_clock(&mut self, by: i64) {
+    pub(crate) fn step_clock(&mut self, by: i64) {
         self.oracle.befalls("the clock is set", &mut self.report);
         let before = self.clock.now();
         self.clock.step(by);
@@ -111,7 +112,7 @@ impl World {
         self.oracle.stepped(before, after, self.state.as_ref(), self.clock.at);
     }
 
-    fn sleep(&mut self, millis: u64) {
+    pub(crate) fn sleep(&mut self, millis: u64) {
         self.report.hit("machine slept");
         self.oracle.befalls("the machine sleeps", &mut self.report);
         self.sleep_through(millis);

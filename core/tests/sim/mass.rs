@@ -15,6 +15,8 @@ enum Morning {
     Fails(u64),
     Crowded(u64),
     Slow,
+    /// Slow and failing, and nothing relentless about it.
+    Throttled,
     Fine,
 }
 
@@ -59,6 +61,7 @@ impl World {
             (2, Morning::Crowded(5 * MINUTE)),
             (1, Morning::Crowded(1_000 * HOUR)),
             (2, Morning::Slow),
+            (4, Morning::Throttled),
             (1, Morning::Fine),
         ]);
         self.note(format!("{morning:?}"));
@@ -67,17 +70,39 @@ impl World {
             Morning::Fails(long) => self.launches.fail_all(&mut self.dice, at + long),
             Morning::Crowded(long) => self.launches.crowd(&mut self.dice, at + long),
             Morning::Slow => self.launches.slow(at + 5 * MINUTE),
+            Morning::Throttled => {
+                self.launches.fail_all(&mut self.dice, at + 4 * MINUTE);
+                self.launches.slow(at + 4 * MINUTE);
+                self.store.settings.relentless_session_relaunch = false;
+            }
             Morning::Fine => {}
         }
         if self.state.is_some() {
             self.die(2 * SECOND);
         }
         self.after(10 * SECOND, Event::Person);
-        let again = self.clock.at + self.dice.between(10 * SECOND, 10 * MINUTE);
-        self.run_until(again);
-        if self.dice.chance(400) && self.state.is_some() {
-            self.die(2 * SECOND);
+        for _ in 0..3 {
+            let next = self.clock.at + self.dice.between(10 * SECOND, 5 * MINUTE);
+            self.run_until(next);
+            self.misfortune();
         }
         self.run_until(end);
+    }
+
+    /// And one thing more.
+    fn misfortune(&mut self) {
+        if self.oracle.broken.is_some() {
+            return;
+        }
+        match self.dice.below(5) {
+            0 if self.state.is_some() => self.die(2 * SECOND),
+            1 => {
+                let by = if self.dice.chance(500) { 7_200_000 } else { -7_200_000 };
+                self.step_clock(by);
+            }
+            2 => self.sleep(90 * SECOND),
+            3 => self.folder_vanishes(),
+            _ => {}
+        }
     }
 }

@@ -134,7 +134,7 @@ fn charged(step: &Step) -> bool {
 /// A rung is held, and taken.
 fn held_rung(step: &mut Step, store: &Store) -> Option<SessionId> {
     let id = said(step, "re-arm: wait: ")?;
-    let before = now_of(step, store, id)?;
+    let before = now_of(step, store, id).filter(|row| row.status != Status::Starting)?;
     let mut after = before.clone();
     after.ladder.rungs += 1;
     push(step, before, after, (Actor::ReArm, "rung taken"));
@@ -144,6 +144,13 @@ fn held_rung(step: &mut Step, store: &Store) -> Option<SessionId> {
 /// A launch that failed for a moment is an error.
 fn hiccup_red(step: &mut Step, store: &Store) -> Option<SessionId> {
     let id = said(step, "relaunch: wait: launch")?;
+    // not for a look that failed
+    let refused = |act: &Act| {
+        if let Act::Log { text, .. } = act { text.contains("could not be started") } else { false }
+    };
+    if !step.acts.iter().any(refused) {
+        return None;
+    }
     let before = now_of(step, store, id)?;
     let mut after = before.clone();
     (after.status, after.pending) = (Status::Error, None);

@@ -76,6 +76,8 @@ pub(super) struct Book {
     pub(super) looked: bool,
     /// The person stopped it or put it away, and has not begun anew.
     pub(super) put_down: bool,
+    /// It waited for its launch until then.
+    pub(super) cancelled: bool,
     /// The person brings it back, whoever is named for it.
     pub(super) resumes: bool,
     /// Its last launch failed for good.

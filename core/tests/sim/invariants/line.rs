@@ -109,6 +109,11 @@ impl Oracle {
         self.line.failed_looks = failed;
     }
 
+    /// The launch at hand was asked for when it lined up.
+    pub(crate) fn asked_before(&mut self) {
+        (self.line.asked, self.line.short_since) = (true, None);
+    }
+
     /// The machine slept: what it said before counts no more.
     pub(super) fn line_slept(&mut self) {
         self.line.short_since = None;

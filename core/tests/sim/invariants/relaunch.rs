@@ -18,6 +18,8 @@ const STILL: &str = "Still relaunching this session…";
 const LONGEST: u64 = 30 * SECOND;
 /// The gap between the retries of the bounded mode, and how many it has.
 const BOUNDED: (u64, u32) = (250, 3);
+/// A look that failed for a reason of its own is taken again after this.
+const LOOK_AGAIN: u64 = 5 * SECOND;
 const TELL_AFTER: u64 = 10 * MINUTE;
 
 /// A launch that fails, from its first failure to its success or its cancellation.
@@ -127,6 +129,9 @@ impl Oracle {
             let failures = self.book(id).relaunch.failures;
             let shown = state.view(id).and_then(|view| view.live.relaunch);
             if shown.is_none_or(|shown| shown.attempts != failures + 1) {
+                // its try came to nothing in another way; the next one is its own
+                let relaunch = &mut self.book(id).relaunch;
+                (relaunch.due, relaunch.passed, relaunch.beside) = (clock.at + LOOK_AGAIN, 0, 0);
                 continue;
             }
             report.hit("relaunch: a look that failed");
@@ -233,10 +238,10 @@ impl Oracle {
     /// A launch is about to be made: of whom nobody took back, not before its time.
     pub(super) fn tries(&mut self, id: SessionId, at: u64, report: &mut Report) {
         let book = self.book(id);
-        let (put_down, refused) = (book.put_down, book.refused);
+        let (put_down, cancelled, refused) = (book.put_down, book.cancelled, book.refused);
         let relaunch = book.relaunch;
         book.relaunch.waiting = false;
-        if put_down && relaunch.failures > 0 {
+        if put_down && cancelled {
             self.fail("RS-23", format!("{id} is launched though its relaunch was cancelled"));
         }
         if put_down {
@@ -269,7 +274,7 @@ impl Oracle {
         let waited = book.relaunch.waiting;
         let open = matches!(after.status, Status::Starting | Status::Running);
         if open && matches!(change.actor, Actor::User | Actor::RetryButton | Actor::Stream) {
-            book.put_down = false;
+            (book.put_down, book.cancelled) = (false, false);
         }
         if after.status == Status::Starting && !after.is_gone() || boot {
             return;
@@ -278,14 +283,12 @@ impl Oracle {
         if by_person && (is_stopped(after) || after.is_gone()) {
             book.put_down = true;
             book.again = false;
-            if !waited {
-                book.relaunch.failures = 0;
-            }
             if waited {
+                book.cancelled = true;
                 let how = if after.deleted_at.is_some() { "delete" } else { after.status.as_str() };
                 report.hit(&format!("relaunch cancelled: {how}"));
             }
-            book.relaunch.waiting = false;
+            book.relaunch = Relaunch::default();
             return;
         }
         if book.relaunch.failures > 0 && after.status == Status::Running {
@@ -315,7 +318,9 @@ impl Oracle {
         let real = answer.is_some_and(|answer| {
             matches!(answer, Answer::Failed { .. } | Answer::Transcript { holder: Some(_), .. })
         });
-        let throttled = !self.relentless() && self.line.calls >= 4;
+        // a launch of the same step has its slot already
+        let launched = change.writes.iter().filter(|write| is_launch(write)).count();
+        let throttled = !self.relentless() && self.line.calls + launched >= 4;
         if throttled {
             report.hit("relaunch: the bounded mode finds all slots taken");
         }
@@ -402,6 +407,10 @@ impl Relaunch {
             (BOUNDED.0, BOUNDED.0)
         }
     }
+}
+
+fn is_launch(write: &Write) -> bool {
+    if let Write::Row { reason, .. } = write { reason == "launch" } else { false }
 }
 
 fn is_stopped(row: &SessionRow) -> bool {

@@ -306,6 +306,9 @@ impl Oracle {
                 }
             }
         }
+        if text.starts_with("liveness-watchdog: act") {
+            report.hit("liveness: a child is gone");
+        }
         if text.contains("too late") || text.contains("was overtaken") {
             report.hit("late answer ignored");
         }
