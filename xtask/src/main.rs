@@ -1,9 +1,10 @@
-//! The project's own commands: `cargo xtask setup | ui | run | test | rules`.
+//! The project's own commands: `cargo xtask setup | ui | run | test | bench | rules`.
 //!
 //! This file reads the command line and nothing else. The commands never change a file outside
 //! `target/`, `ui/dist/` and the two `node_modules` folders, but for `rules`, which writes RULES.md;
 //! `setup` alone installs packages, and it says which before it does.
 
+mod bench;
 mod display;
 #[path = "../../tests/tidy/marks.rs"]
 mod marks;
@@ -23,6 +24,8 @@ Usage: cargo xtask <command>
                            --fake: on the bundled stand-in instead of the real Claude CLI
   test [--long] [FILTER]   set up and run every check and test; with FILTER only the tests
                            whose name contains it. --long: two hours of simulation instead of one minute
+  bench [NAME…]            measure what the app costs, optimised, each figure against a limit of the
+                           same run: flow loss idle busy scan start; minutes, best on an idle machine
   ui [--release]           build the window (WebAssembly) into ui/dist
   setup [--test]           install what is missing for `run` (or `test`) and stop
   rules                    write RULES.md anew from the marks in the sources";
@@ -34,6 +37,7 @@ fn main() -> ExitCode {
     let result = match command.as_str() {
         "run" => run::Options::parse(&rest).and_then(|options| run::run(&options)),
         "test" => test::Options::parse(&rest).and_then(|options| test::test(&options)),
+        "bench" => bench::bench(&rest),
         "ui" => flag(&rest, "--release").and_then(ui::build),
         "setup" => flag(&rest, "--test").and_then(setup_only),
         "rules" => nothing(&rest).and_then(|()| rules::write()),
