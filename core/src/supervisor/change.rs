@@ -185,6 +185,9 @@ impl State {
                 cx.act(Act::Emit(Box::new(view(session))));
             }
             self.notify(cx, id);
+            if self.sessions.get(&id).is_some_and(Session::is_over) {
+                self.deleted.push(id);
+            }
         }
         if any {
             self.recount(cx);

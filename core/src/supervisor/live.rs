@@ -315,3 +315,10 @@ pub(super) struct Session {
     pub row: SessionRow,
     pub live: Live,
 }
+
+impl Session {
+    /// It is deleted and nothing of it runs any more.
+    pub(super) fn is_over(&self) -> bool {
+        self.row.deleted_at.is_some() && self.live.child == Child::None
+    }
+}

@@ -79,6 +79,8 @@ pub struct State {
     quitting: bool,
     /// The queues as they were before the last step that changed any: a refused commit takes it back.
     queues_before: BTreeMap<SessionId, VecDeque<Queued>>,
+    /// Sessions that the last step left deleted and without a child: forgotten once it is committed.
+    deleted: Vec<SessionId>,
     exited: bool,
 }
 
@@ -118,6 +120,7 @@ impl State {
             cli_found: true,
             quitting: false,
             queues_before: BTreeMap::new(),
+            deleted: Vec::new(),
             exited: false,
         }
     }
@@ -164,6 +167,10 @@ pub fn step(state: &mut State, input: Input, now: Now) -> Step {
         before: BTreeMap::new(),
         queues: BTreeSet::new(),
     };
+    if !matches!(input, Input::CommitRefused { .. }) {
+        // the step before was committed, or there would have been a word of it
+        state.forget_deleted();
+    }
     state.dispatch(&mut cx, input);
     state.finish(&mut cx);
     if cx.queues.is_empty() && !cx.step.writes.is_empty() {
@@ -209,6 +216,15 @@ impl State {
         }
         self.timers(cx);
         self.advance_line(cx);
+    }
+
+    /// Nothing of a deleted session is kept: an app that runs for weeks does not grow with them.
+    fn forget_deleted(&mut self) {
+        for id in core::mem::take(&mut self.deleted) {
+            if self.sessions.get(&id).is_some_and(Session::is_over) {
+                self.sessions.remove(&id);
+            }
+        }
     }
 
     fn window(&mut self, cx: &mut Cx, focused: bool, open: Option<SessionId>) {

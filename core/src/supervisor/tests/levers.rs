@@ -185,3 +185,20 @@ fn a_late_recovery_takes_the_row_out_of_every_count_by_itself() {
     let seen = rig.seen();
     assert_eq!((seen.section, seen.pill, seen.label), (Section::NeedsYou, None, "Your turn"));
 }
+
+#[test]
+fn nothing_of_a_deleted_session_is_held_once_its_child_is_gone() {
+    let mut rig = Rig::new();
+    rig.create("hello");
+    rig.spawn_and_shake();
+    rig.answer_turn("Here is all of it.");
+    rig.hold_stops = true;
+    let session = rig.id();
+    assert!(rig.command(Command::Delete { session }).is_ok());
+    rig.pass(1_000);
+    assert_eq!(rig.held_sessions(), 1, "its child still runs");
+    rig.hold_stops = false;
+    rig.pass(60_000);
+    assert_eq!(rig.held_sessions(), 0);
+    assert_eq!(rig.command(Command::Retry { session }).unwrap_err().code, IpcCode::NotFound);
+}

@@ -144,6 +144,11 @@ impl Rig {
         stored
     }
 
+    /// How many sessions the reducer holds.
+    pub(super) fn held_sessions(&self) -> usize {
+        self.state.sessions.len()
+    }
+
     pub(super) fn view(&self) -> RowView {
         self.state.view(self.id()).expect("a view")
     }
