@@ -107,10 +107,9 @@ fn one_function_promotes_a_session_whose_attempts_are_used_up() {
     }
     expect_none(others, "call State::promote, or State::give_up where a turn ends");
     let scan = "core/src/supervisor/scan.rs";
-    let turn_end = "core/src/supervisor/turn_end.rs";
-    let (replaying, refused) =
-        ("core/src/supervisor/replaying.rs", "core/src/supervisor/refused.rs");
-    let callers = &[ladder, scan, turn_end, replaying, refused];
+    let (turn_end, replaying) =
+        ("core/src/supervisor/turn_end.rs", "core/src/supervisor/replaying.rs");
+    let callers = &[ladder, scan, turn_end, replaying];
     expect_none(
         strays(&[("give_up", callers)]),
         "call State::promote: it looks whether the row is still cut off",

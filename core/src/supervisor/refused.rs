@@ -2,12 +2,12 @@
 //! could look. What each actor leaves behind.
 
 use super::asks::LaunchFor;
-use super::ladder::GivenUp;
 use super::replaying::actor_of;
 use super::{Answer, Cx, State};
 use crate::id::SessionId;
 use crate::prompt;
 use crate::session::{PendingAction, Status};
+use crate::time::Wall;
 use crate::verdict::{Actor, Source};
 use alloc::format;
 
@@ -42,7 +42,8 @@ impl State {
                 });
             }
             LaunchFor::Replay(Source::RetryButton) if self.is_launching(id) => {
-                self.retry_refused(cx, id, reason, words);
+                self.decided(cx, id, Actor::RetryButton, format!("wait: {reason}"));
+                self.retry_refused(cx, id, words);
             }
             LaunchFor::Replay(source) => {
                 self.decided(cx, id, actor_of(source), format!("wait: {reason}"));
@@ -56,17 +57,19 @@ impl State {
 
     /// A Retry that had begun may not go on: the row is red as it was before the click. A cut-off reply
     /// is still brought back by itself.
-    fn retry_refused(&mut self, cx: &mut Cx, id: SessionId, reason: &str, words: &str) {
+    fn retry_refused(&mut self, cx: &mut Cx, id: SessionId, words: &str) {
         // rule: RT-23
         let row = self.sessions.get(&id).map(|session| &session.row);
-        if row.is_some_and(|row| row.abort_cause.is_some() && row.replay.is_open()) {
-            let status = Status::NeedsYou;
-            // told before the click
-            cx.before.insert(id, Some((status, Some(PendingAction::RecoveryFailed))));
-            self.give_up(cx, id, Actor::RetryButton, reason, GivenUp { status, stop: None });
-        } else {
+        if row.is_none_or(|row| row.abort_cause.is_none() || !row.replay.is_open()) {
             self.launch_failed(cx, id, words);
+            return;
         }
+        // its hidden time was over before the click
+        let over = Wall(cx.now.wall.0.saturating_sub_unsigned(self.limits.hide_max_ms));
+        self.change(cx, id, Actor::RetryButton, "hide clock kept", |row| {
+            row.hide_since = Some(over);
+        });
+        self.back_to_rest(cx, id, Source::RetryButton);
     }
 
     fn is_launching(&self, id: SessionId) -> bool {
