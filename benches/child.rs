@@ -87,12 +87,7 @@ pub(crate) fn run(args: &[String]) -> ExitCode {
         }
         ["paced", file, pause] => {
             let pause = Duration::from_millis(pause.parse().expect("a pause"));
-            lines(file, |lines| {
-                lines.iter().cycle().for_each(|line| {
-                    thread::sleep(pause);
-                    write_all(line);
-                })
-            });
+            lines(file, |lines| pace(lines, pause));
         }
         ["burst", file] => write_all(&fs::read(file).expect("the burst")),
         ["silent"] => drop(stdin().read_to_end(&mut Vec::new())),
@@ -125,6 +120,15 @@ fn write_all(mut bytes: &[u8]) {
 
 fn repeat(lines: &[&[u8]], times: usize) {
     (0..times).for_each(|_| lines.iter().for_each(|line| write_all(line)));
+}
+
+fn pace(lines: &[&[u8]], pause: Duration) -> ! {
+    loop {
+        for line in lines {
+            thread::sleep(pause);
+            write_all(line);
+        }
+    }
 }
 
 /// As much of the CLI as a start and answers need. `answer` gets the times of the handshake's answer

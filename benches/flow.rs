@@ -158,20 +158,15 @@ impl Run<'_> {
 /// The rules. What they say to the lines between a turn's begin and its end is left undone.
 fn heard_only(state: &mut State, input: Input, now: Now) -> Step {
     let mut seen = SEEN.lock().expect("no panic");
-    let flows = match &input {
-        Input::Stream { event, .. } => match event {
-            StreamEvent::Init(_) => {
-                seen.began = Some(Instant::now());
-                false
-            }
-            StreamEvent::Result(_) => {
-                seen.ended = Some(Instant::now());
-                false
-            }
-            _ => seen.began.is_some() && seen.ended.is_none(),
-        },
-        _ => false,
-    };
+    let begins = matches!(&input, Input::Stream { event: StreamEvent::Init(_), .. });
+    let ends = matches!(&input, Input::Stream { event: StreamEvent::Result(_), .. });
+    let between = seen.began.is_some() && seen.ended.is_none() && !ends;
+    let flows = between && matches!(&input, Input::Stream { .. });
+    if begins {
+        seen.began = Some(Instant::now());
+    } else if ends {
+        seen.ended = Some(Instant::now());
+    }
     seen.lines += usize::from(flows);
     let step = step(state, input, now);
     if flows { Step::default() } else { step }

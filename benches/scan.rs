@@ -109,9 +109,9 @@ impl Rules {
         let now = Now { wall, mono: Mono(self.now_ms), day: Day(0) };
         black_box(self.state.next_wakeup(now));
         let step = step(&mut self.state, input, now);
-        step.acts.into_iter().find_map(|act| match act {
-            Act::Ask { ask, question: Question::Stamped } => Some(ask),
-            _ => None,
+        step.acts.into_iter().find_map(|act| {
+            let Act::Ask { ask, question: Question::Stamped } = act else { return None };
+            Some(ask)
         })
     }
 

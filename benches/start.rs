@@ -74,10 +74,8 @@ pub(crate) fn measure() -> Vec<Figure> {
 /// The rules; notes what a start is made of.
 fn watched(state: &mut State, input: Input, now: Now) -> Step {
     let at = shared_ns();
-    let spawned = match &input {
-        Input::Spawned { child, .. } => Some((child.pid, at)),
-        _ => None,
-    };
+    let spawned =
+        if let Input::Spawned { child, .. } = &input { Some((child.pid, at)) } else { None };
     let step = step(state, input, now);
     let mut seen = SEEN.lock().expect("no panic");
     seen.spawned = spawned.or(seen.spawned);

@@ -23,7 +23,7 @@ use code::{code_of, holds};
 const MAX_LINES: usize = 450;
 
 /// Where this project's own sources are.
-const SOURCES: [&str; 5] = ["core", "src-tauri", "ui", "tests", "xtask"];
+const SOURCES: [&str; 6] = ["benches", "core", "src-tauri", "ui", "tests", "xtask"];
 
 // ---------------------------------------------------------------- the checks
 

@@ -180,6 +180,10 @@ impl Driver {
         if let Some(message) = self.effects.own.pop_front() {
             return Ok(self.translate(message));
         }
+        // the rules do what is due with every input: a wake-up is for when nothing comes
+        if let Some(message) = self.inbox.ready() {
+            return Ok(self.translate(message));
+        }
         let before = self.now();
         let state = &self.state;
         let wakeup = caught(|| state.next_wakeup(before))

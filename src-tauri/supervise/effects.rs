@@ -169,9 +169,9 @@ impl Effects {
         &mut self,
         what: impl FnMut(&mut Store) -> Result<T, StoreError>,
     ) -> Result<T, Ran> {
-        let before = Clock.now().mono_ms;
+        let before = Clock.mono_ms();
         let done = self.until_done(what);
-        let took = Clock.now().mono_ms.saturating_sub(before);
+        let took = Clock.mono_ms().saturating_sub(before);
         if took >= HELD_MIN_MS {
             tracing::warn!(took, "the store held the loop up");
             self.held_ms = self.held_ms.saturating_add(took);

@@ -108,7 +108,7 @@ impl World {
         }
         let now = self.clock.now();
         let current = self.is_current(&input);
-        self.oracle.calls(self.calls());
+        self.oracle.calls(self.calls(u64::MAX));
         self.oracle.load(self.load.is_heavy(self.clock.at), self.clock.at);
         self.oracle.before(&input, &state, &self.clock, &mut self.report);
         let stepped = catch_unwind(AssertUnwindSafe(|| step(&mut state, (*input).clone(), now)));

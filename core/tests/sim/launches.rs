@@ -245,7 +245,7 @@ impl World {
         child.ignores_term = self.dice.chance(80);
         self.children.insert(key, child);
         self.by_launch.insert((session, launch), key);
-        let calls = self.calls();
+        let calls = self.calls(CALL_HANGS);
         let starting = self.children.values().filter(|child| child.is_starting()).count();
         self.oracle.call_begins(session, (calls, starting), at);
         let after = self.launches.takes(&mut self.dice, at);
@@ -263,11 +263,11 @@ impl World {
         }
     }
 
-    /// Spawn calls that the state at hand has made and that are under way. One that hangs is given up.
-    pub(crate) fn calls(&self) -> usize {
-        let hangs = |child: &Child| self.clock.at - child.began_at >= CALL_HANGS;
+    /// Spawn calls that the state at hand has made and that are under way, for less than so long.
+    pub(crate) fn calls(&self, longest: u64) -> usize {
         let mine = |child: &&Child| child.spawning && child.questions == self.questions;
-        self.children.values().filter(mine).filter(|child| !hangs(child)).count()
+        let young = |child: &&Child| self.clock.at - child.began_at < longest;
+        self.children.values().filter(mine).filter(young).count()
     }
 
     pub(crate) fn born(&mut self, key: u64) {

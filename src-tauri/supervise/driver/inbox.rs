@@ -85,6 +85,10 @@ struct Queues {
     /// With the bytes that each holds.
     news: VecDeque<(Message, usize)>,
     news_bytes: usize,
+    /// The loop sleeps until something comes. Waking costs a system call, so it is woken only then.
+    asleep: bool,
+    /// So many wait for room.
+    held_up: usize,
     /// The last one taken was a command.
     commanded: bool,
     closed: bool,
@@ -95,6 +99,10 @@ impl Queues {
     fn has_room(&self, bytes: usize) -> bool {
         let fits = self.news_bytes.saturating_add(bytes) <= NEWS_MAX_BYTES;
         self.news.len() < NEWS_MAX && (fits || bytes == 0 || self.news_bytes == 0)
+    }
+
+    fn is_half_empty(&self) -> bool {
+        self.news.len() <= NEWS_MAX / 2 && self.news_bytes <= NEWS_MAX_BYTES / 2
     }
 
     fn is_empty(&self) -> bool {
@@ -128,12 +136,49 @@ impl Inbox {
 
     /// The same for a message that holds so many bytes of a child's output.
     pub(in crate::supervise) fn push_sized(&self, message: Message, bytes: usize) {
-        let full = |queues: &mut Queues| !queues.closed && !queues.has_room(bytes);
-        let waited = self.taken.wait_while(self.lock(), full);
-        let mut queues = waited.unwrap_or_else(PoisonError::into_inner);
-        if !queues.closed {
+        self.push_all([(message, bytes)]);
+    }
+
+    /// The same for some that come at once, in their order.
+    pub(in crate::supervise) fn push_all(
+        &self,
+        messages: impl IntoIterator<Item = (Message, usize)>,
+    ) {
+        let mut queues = self.lock();
+        for (message, bytes) in messages {
+            queues = self.with_room(queues, bytes);
+            if queues.closed {
+                return;
+            }
             queues.news_bytes = queues.news_bytes.saturating_add(bytes);
             queues.news.push_back((message, bytes));
+        }
+        self.wake(queues);
+    }
+
+    fn with_room<'a>(
+        &'a self,
+        mut queues: MutexGuard<'a, Queues>,
+        bytes: usize,
+    ) -> MutexGuard<'a, Queues> {
+        let full = |queues: &mut Queues| !queues.closed && !queues.has_room(bytes);
+        if !full(&mut queues) {
+            return queues;
+        }
+        queues.held_up += 1;
+        // what was added just now may be all that waits: the loop makes room once it knows of it
+        self.came.notify_all();
+        let waited = self.taken.wait_while(queues, full);
+        let mut queues = waited.unwrap_or_else(PoisonError::into_inner);
+        queues.held_up -= 1;
+        queues
+    }
+
+    /// Lets the queues go and wakes the loop if it sleeps.
+    fn wake(&self, queues: MutexGuard<'_, Queues>) {
+        let asleep = queues.asleep;
+        drop(queues);
+        if asleep {
             self.came.notify_all();
         }
     }
@@ -148,7 +193,7 @@ impl Inbox {
             return Err(Refused::Full);
         }
         queues.commands.push_back(message);
-        self.came.notify_all();
+        self.wake(queues);
         Ok(())
     }
 
@@ -156,21 +201,41 @@ impl Inbox {
     /// False after the end of the loop.
     pub(in crate::supervise) fn load(&self, cores: Vec<u16>) -> bool {
         let mut queues = self.lock();
-        if !queues.closed {
-            queues.load = Some(cores);
-            self.came.notify_all();
+        if queues.closed {
+            return false;
         }
-        !queues.closed
+        queues.load = Some(cores);
+        self.wake(queues);
+        true
+    }
+
+    /// What waits already, in the order of [`Inbox::next`].
+    pub(in crate::supervise) fn ready(&self) -> Option<Message> {
+        self.taken_from(self.lock())
     }
 
     /// The next message, a command first but never two before news that wait; `None` if there is none
     /// within `limit`.
     pub(in crate::supervise) fn next(&self, limit: Duration) -> Option<Message> {
-        let nothing = |queues: &mut Queues| queues.is_empty();
-        let waited = self.came.wait_timeout_while(self.lock(), limit, nothing);
-        let (mut queues, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let mut queues = self.lock();
+        if queues.is_empty() {
+            queues.asleep = true;
+            let nothing = |queues: &mut Queues| queues.is_empty();
+            let waited = self.came.wait_timeout_while(queues, limit, nothing);
+            queues = waited.unwrap_or_else(PoisonError::into_inner).0;
+            queues.asleep = false;
+        }
+        self.taken_from(queues)
+    }
+
+    fn taken_from(&self, mut queues: MutexGuard<'_, Queues>) -> Option<Message> {
         let next = queues.take();
-        self.taken.notify_all();
+        // room for one would only wake a writer for one message, again and again
+        let wake = queues.held_up > 0 && queues.is_half_empty();
+        drop(queues);
+        if wake {
+            self.taken.notify_all();
+        }
         next
     }
 
@@ -280,6 +345,19 @@ mod tests {
 
         (0..COMMANDS_MAX).for_each(|_| inbox.command(Message::Input(Input::Wake)).unwrap());
         assert_eq!(inbox.command(Message::Input(Input::Wake)), Err(Refused::Full));
+    }
+
+    #[test]
+    fn what_comes_at_once_and_has_no_room_together_wakes_a_loop_that_sleeps() {
+        let inbox = Arc::new(Inbox::default());
+        let last = u16::try_from(2 * NEWS_MAX).unwrap();
+        let writer = Arc::clone(&inbox);
+        let added = thread::spawn(move || writer.push_all((0..=last).map(|n| (load(n), 0))));
+        for n in 0..=last {
+            assert_eq!(number(inbox.next(LONG)), Some(n));
+        }
+        added.join().unwrap();
+        assert!(inbox.next(Duration::ZERO).is_none());
     }
 
     #[test]

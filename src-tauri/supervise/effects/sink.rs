@@ -140,10 +140,9 @@ impl Sink {
 
     fn stream(&self, events: Vec<(StreamEvent, usize)>) {
         let Key { session, launch } = self.key;
-        for (event, bytes) in events {
-            let input = Input::Stream { session, launch, event };
-            self.inbox.push_sized(Message::Input(input), bytes);
-        }
+        self.inbox.push_all(events.into_iter().map(|(event, bytes)| {
+            (Message::Input(Input::Stream { session, launch, event }), bytes)
+        }));
     }
 
     fn push(&self, input: Input) {

@@ -21,12 +21,13 @@ const RECENT_FOLDERS: u32 = 20;
 /// Characters of a queued message that the composer shows.
 const PREVIEW_CHARS: usize = 200;
 
-/// The scan's one query (SC-03), oldest first.
+/// The scan's one query (SC-03), oldest first. The limit bounds a tick: what lies beyond it waits for a
+/// tick in which those before it are brought back or given up.
 pub const GET_RESPONSE_ABORTED_SESSION_IDS: &str = "\
     SELECT id FROM sessions
     WHERE pending_action = 'response_aborted' AND status IN ('needs_you', 'error')
       AND deleted_at IS NULL
-    ORDER BY status_changed_at";
+    ORDER BY status_changed_at LIMIT 1000";
 
 const MESSAGE: &str = "id, session, origin, text, created_at, state";
 

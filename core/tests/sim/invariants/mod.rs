@@ -4,12 +4,14 @@
 //! contract's default limits, never those of the world, and never the reducer's inner state beyond the
 //! rows it shows.
 //!
-//! - whole: 1 to 5, 7 to 15, 18 to 20, 26 to 33, 35 to 37, 39, 41 to 44, 47 to 50, 53, 55, 64, 65;
+//! - whole: 1 to 5, 7 to 15, 18 to 20, 26 to 33, 35 to 37, 39, 41 to 44, 47 to 53, 55 to 60, 64, 65;
 //! - as far as they are built: 6 (gates of an agent), 16 (the retry budget and the ladder), 34 (once per
 //!   entry, never of what needs nobody), 38 (the scan, the turn's end), 40 (the scan never claims a row of
 //!   the usage limit: 4), 46 (scan and ladder); 20 means results that reach the app, 26 no poll and no dock;
 //! - A-04 beside them: no tool twice, no message text twice in one history, hand-overs name what ran;
-//! - no accepted message is lost or sent twice by the queue; A-12: one writer per conversation.
+//! - no accepted message is lost or sent twice by the queue; A-12: one writer per conversation;
+//! - who is told of a launch that does not come, and when; RS-13: the bounded mode; RS-23: nobody who
+//!   was taken back is launched; the line's gap, its places and what the machine must have left.
 
 mod audit;
 mod book;

@@ -328,7 +328,8 @@ impl Oracle {
             report.hit("relaunch: the folder is gone meanwhile");
         }
         if !missing && !throttled && !real && !used_up {
-            let text = format!("{} turns red in its wait: {}, {after:?}", after.id, change.reason);
+            let (calls, why) = (self.line.calls, change.reason);
+            let text = format!("{} is red, {why}, {calls} calls: {after:?}", after.id);
             self.fail("INV-59", text);
         }
     }
