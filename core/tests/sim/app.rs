@@ -108,7 +108,7 @@ impl World {
         }
         let now = self.clock.now();
         let current = self.is_current(&input);
-        self.oracle.calls(self.calls(u64::MAX));
+        self.oracle.calls(self.calls(u64::MAX), self.hung_calls());
         self.oracle.load(self.load.is_heavy(self.clock.at), self.clock.at);
         self.oracle.before(&input, &state, &self.clock, &mut self.report);
         let stepped = catch_unwind(AssertUnwindSafe(|| step(&mut state, (*input).clone(), now)));
@@ -214,11 +214,11 @@ impl World {
                 if self.held_back.is_empty() {
                     self.after(SECOND, Event::LetGo);
                 }
-                self.held_back.push(act);
+                self.held_back.push((self.clock.at, act));
                 None
             }
             Act::Stop { session, launch } => {
-                self.held_back.retain(|held| {
+                self.held_back.retain(|(_, held)| {
                     !matches!(held, Act::Spawn { session: of, launch: its, .. } if (*of, *its) == (session, launch))
                 });
                 Some(act)
@@ -229,7 +229,14 @@ impl World {
 
     /// The last one that was held back is launched.
     pub(crate) fn let_go(&mut self) {
-        let Some(act) = self.held_back.pop().filter(|_| self.state.is_some()) else { return };
+        // none so long that its call would count as hung
+        let late = |(since, _): &(u64, Act)| self.clock.at > since + 25 * SECOND;
+        let first = self.held_back.first().is_some_and(late);
+        let at = if first { 0 } else { self.held_back.len().saturating_sub(1) };
+        if self.state.is_none() || self.held_back.is_empty() {
+            return;
+        }
+        let (_, act) = self.held_back.remove(at);
         if !self.held_back.is_empty() {
             self.after(SECOND, Event::LetGo);
         }

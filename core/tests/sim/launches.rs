@@ -270,6 +270,14 @@ impl World {
         self.children.values().filter(mine).filter(young).count()
     }
 
+    /// Whose spawn call takes so long that the machine counts as too busy.
+    pub(crate) fn hung_calls(&self) -> Vec<SessionId> {
+        let hangs = |child: &&Child| {
+            child.spawning && !child.stopping && self.clock.at - child.began_at >= CALL_HANGS
+        };
+        self.children.values().filter(hangs).map(|child| child.session).collect()
+    }
+
     pub(crate) fn born(&mut self, key: u64) {
         let Some(child) = self.children.get_mut(&key) else { return };
         (child.alive, child.spawning) = (true, false);

@@ -93,7 +93,7 @@ pub(crate) struct World {
     /// What the next start finds in place of a reset that was not stored.
     pub(crate) unstored: BTreeMap<SessionId, (u8, Option<Day>)>,
     /// Launches that a planted bug holds back, and those that it repeats.
-    pub(crate) held_back: Vec<Act>,
+    pub(crate) held_back: Vec<(u64, Act)>,
     pub(crate) plans: BTreeMap<SessionId, Box<LaunchPlan>>,
     pub(crate) switches: KillSwitches,
     /// Which start of the app this is.

@@ -76,6 +76,12 @@ pub(super) struct Book {
     pub(super) looked: bool,
     /// The person stopped it or put it away, and has not begun anew.
     pub(super) put_down: bool,
+    /// The person wants its launch now, before all others.
+    pub(super) urgent: bool,
+    /// Its start was a rung that the person's click took over.
+    pub(super) rung_taken: bool,
+    /// Since when it is being started.
+    pub(super) starting_at: u64,
     /// It waited for its launch until then.
     pub(super) cancelled: bool,
     /// The person brings it back, whoever is named for it.

@@ -34,7 +34,9 @@ pub(super) struct Line {
     short_since: Option<u64>,
     /// Looks at folder and conversation that are not answered: when they were asked for, and for whom.
     looks: BTreeMap<AskId, (u64, Vec<SessionId>)>,
-    /// For whom a look came to nothing in this step.
+    /// Whose spawn call takes too long: the machine counts as too busy.
+    hung: Vec<SessionId>,
+    /// For whom a look, or such a call, came to nothing in this step.
     pub(super) failed_looks: BTreeSet<SessionId>,
 }
 
@@ -64,9 +66,9 @@ impl Oracle {
         }
     }
 
-    /// So many spawn calls are under way now.
-    pub(crate) fn calls(&mut self, calls: usize) {
-        self.line.calls = calls;
+    /// So many spawn calls are under way now, and these take too long.
+    pub(crate) fn calls(&mut self, calls: usize, hung: Vec<SessionId>) {
+        (self.line.calls, self.line.hung) = (calls, hung);
     }
 
     /// A new state: nobody was launched by it.
@@ -106,6 +108,7 @@ impl Oracle {
             }
             open
         });
+        failed.extend(self.line.hung.drain(..));
         self.line.failed_looks = failed;
     }
 
@@ -148,6 +151,10 @@ impl Oracle {
             self.line.short_since = None;
         }
         let Some(since) = self.line.short_since else { return };
+        if self.book(id).urgent {
+            // the person wants this one now, whatever the machine is short of
+            return;
+        }
         if at - since < PATIENCE {
             self.fail("headroom", format!("{id} is launched on a machine that is short of room"));
         }
@@ -158,6 +165,9 @@ impl Oracle {
     /// INV-52: since a session's launch is due, no more launches of others were made than stood in the
     /// line with it.
     pub(super) fn inv_52(&mut self, launched: SessionId, store: &Store, at: u64) {
+        if self.book(launched).urgent {
+            return;
+        }
         let starting = |row: &&_| -> bool {
             let row: &SessionRow = row;
             row.status == Status::Starting

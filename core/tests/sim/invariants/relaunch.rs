@@ -266,6 +266,9 @@ impl Oracle {
         let boot = matches!(change.input, Input::Boot(_));
         self.inv_59(change, at, report);
         let begun = change.before.is_some_and(|before| before.status == Status::Starting);
+        if after.status == Status::Starting && !begun {
+            self.book(id).starting_at = at;
+        }
         if change.actor == Actor::Relaunch && after.status == Status::Starting && !begun {
             self.book(id).rest = change.before.cloned().map(Box::new);
         }
@@ -342,8 +345,10 @@ impl Oracle {
         if after.cannot_launch && !was {
             report.hit("relaunch: cannot launch");
             let relaunch = self.book(after.id).relaunch;
-            let early = at < relaunch.first_at + TELL_AFTER;
-            if relaunch.failures == 0 || early || after.status != Status::Starting {
+            let began = self.book(after.id).starting_at;
+            let began = if relaunch.failures == 0 { began } else { relaunch.first_at.min(began) };
+            let early = at < began + TELL_AFTER;
+            if early || after.status != Status::Starting {
                 self.fail("A-14", format!("told too early at {at}: {relaunch:?} {after:?}"));
             }
         }
@@ -365,14 +370,16 @@ impl Oracle {
     /// What the person does to a session that waits.
     pub(super) fn in_the_wait(&mut self, command: &Command, state: &State, report: &mut Report) {
         if let Command::Retry { session } = command
-            && self.is_waiting(*session)
+            && state.view(*session).is_some_and(|view| view.row.status == Status::Starting)
         {
             // what a person sees as failed has the button, and the button hurries
             let told = state.view(*session).is_some_and(|view| {
                 let row = &view.row;
                 row.cannot_launch || row.pending == Some(PendingAction::RecoveryFailed)
             });
-            self.book(*session).relaunch.hurried |= told;
+            let book = self.book(*session);
+            book.relaunch.hurried |= told;
+            book.urgent |= told;
             report.hit(if told { "retry hurries a launch" } else { "retry during the wait" });
         } else if let Command::Send { session, .. } = command
             && self.is_waiting(*session)

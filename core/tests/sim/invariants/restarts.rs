@@ -80,12 +80,16 @@ impl Oracle {
         let book = self.book(id);
         book.claim = Some(Claim { actor, at: clock.at, by_person });
         book.refused = false;
-        if rest.is_none() {
+        let hurried = waits && actor == Actor::RetryButton;
+        book.rung_taken = hurried && pending == Some(PendingAction::RecoveryFailed);
+        if rest.is_none() && !hurried {
             book.relaunch = Relaunch::default();
         }
         match actor {
             Actor::RetryButton => {
-                self.inv_08_clicked(id);
+                if !hurried {
+                    self.inv_08_clicked(id);
+                }
                 self.began_anew(id);
             }
             Actor::User => {
@@ -198,7 +202,7 @@ impl Oracle {
             self.fail("INV-44", format!("a child of {id} is started before its id is stored"));
         }
         let book = self.book(id);
-        book.looked = false;
+        (book.looked, book.urgent) = (false, false);
         let Some(claim) = book.claim.take() else {
             if !std::mem::take(&mut book.again) {
                 self.fail("INV-04", format!("a child of {id} is started and nobody restarted it"));
