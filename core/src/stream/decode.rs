@@ -4,11 +4,13 @@
 //! cost the protocol line that follows them.
 
 use super::StreamEvent;
-use super::line::Line;
+use super::line::{self, Line};
 use super::{meaning, sniff, wire};
 use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec::Vec;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 /// Chatter is kept up to this many characters.
 const CHATTER_CHARS: usize = 2_000;
@@ -48,14 +50,14 @@ fn objects(mut rest: &str, model: &mut Option<String>, events: &mut Vec<StreamEv
         };
         chatter(noise, events);
         match parse(object) {
-            Parsed::Line(line, len) => {
-                match meaning::event(*line, model) {
+            Some((line, len)) => {
+                match meaning::event(line, model) {
                     Some(event) => events.push(event),
                     None => chatter(object.get(..len).unwrap_or_default(), events),
                 }
                 rest = object.get(len..).unwrap_or_default().trim();
             }
-            Parsed::Broken => {
+            None => {
                 let sound = next_sound(object).unwrap_or(object.len());
                 let (torn, after) = object.split_at(sound);
                 broken(torn, events);
@@ -65,18 +67,11 @@ fn objects(mut rest: &str, model: &mut Option<String>, events: &mut Vec<StreamEv
     }
 }
 
-enum Parsed {
-    /// An object and its length in bytes.
-    Line(alloc::boxed::Box<wire::Line>, usize),
-    Broken,
-}
-
-fn parse(text: &str) -> Parsed {
-    let mut stream = serde_json::Deserializer::from_str(text).into_iter::<wire::Line>();
-    match stream.next() {
-        Some(Ok(line)) => Parsed::Line(alloc::boxed::Box::new(line), stream.byte_offset()),
-        Some(Err(_)) | None => Parsed::Broken,
-    }
+/// The object that the text begins with, and its length in bytes; `None` if it is torn.
+fn parse(text: &str) -> Option<(wire::Line, usize)> {
+    let mut json = serde_json::Deserializer::from_str(text);
+    let line = wire::Line::deserialize(&mut json).ok()?;
+    Some((line, json.into_iter::<IgnoredAny>().byte_offset()))
 }
 
 /// Where, behind the torn object that `text` begins with, a sound line of a known type begins.
@@ -87,7 +82,7 @@ fn next_sound(text: &str) -> Option<usize> {
             let head =
                 tail.char_indices().nth(RESCUE_HEAD_CHARS).map_or(tail, |(end, _)| &tail[..end]);
             let known = sniff::kinds(head).0.is_some_and(|kind| meaning::is_known(&kind));
-            known && matches!(parse(tail), Parsed::Line(..))
+            known && parse(tail).is_some()
         },
     )
 }
@@ -113,8 +108,8 @@ fn clean(bytes: &[u8]) -> Cow<'_, str> {
     // the quick check first: almost every line is sound
     let sound = core::str::from_utf8(bytes).map(Cow::Borrowed);
     let text = sound.unwrap_or_else(|_| String::from_utf8_lossy(bytes));
-    // the first byte of each noise; looking at bytes is quicker than at characters
-    if !text.bytes().any(|byte| matches!(byte, 0 | 0x1b | 0xef)) {
+    // the first byte of each noise
+    if line::find(text.as_bytes(), |byte| matches!(byte, 0 | 0x1b | 0xef)).is_none() {
         return text;
     }
     let noisy = |c: char| matches!(c, '\0' | '\u{1b}' | '\u{feff}');

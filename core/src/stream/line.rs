@@ -5,6 +5,9 @@ use alloc::vec::Vec;
 /// What is kept of a line that is too long, in bytes: enough to read its type and subtype.
 pub(super) const HEAD_BYTES: usize = 4096;
 
+/// Bytes that [`find`] looks at at once.
+const RUN_BYTES: usize = 64;
+
 /// One line without its newline.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line<'a> {
@@ -12,6 +15,14 @@ pub(super) enum Line<'a> {
     Whole(&'a [u8]),
     /// The beginning of a line longer than the limit, at most [`HEAD_BYTES`].
     Head(&'a [u8]),
+}
+
+/// Where the first such byte stands. Looks at a run of bytes at once, which takes a fraction of the time
+/// that one after the other takes.
+pub(super) fn find(bytes: &[u8], is: impl Fn(u8) -> bool) -> Option<usize> {
+    let mut runs = bytes.chunks(RUN_BYTES);
+    let at = runs.position(|run| run.iter().fold(false, |any, byte| any | is(*byte)))? * RUN_BYTES;
+    bytes.iter().skip(at).position(|byte| is(*byte)).map(|within| at + within)
 }
 
 /// Cuts a byte stream into lines.
@@ -31,7 +42,7 @@ impl Splitter {
     /// Hands every line that these bytes complete to `take`.
     pub(super) fn push(&mut self, bytes: &[u8], mut take: impl FnMut(Line<'_>)) {
         let mut rest = bytes;
-        while let Some(at) = rest.iter().position(|byte| *byte == b'\n') {
+        while let Some(at) = find(rest, |byte| byte == b'\n') {
             let (line, after) = rest.split_at(at);
             self.hold(line);
             self.flush(&mut take);
