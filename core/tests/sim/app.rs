@@ -108,7 +108,8 @@ impl World {
         }
         let now = self.clock.now();
         let current = self.is_current(&input);
-        self.oracle.calls(self.calls(u64::MAX), self.hung_calls());
+        let calls = self.calls(u64::MAX) + self.held_back.len();
+        self.oracle.calls(calls, self.hung_calls());
         self.oracle.load(self.load.is_heavy(self.clock.at), self.clock.at);
         self.oracle.before(&input, &state, &self.clock, &mut self.report);
         let stepped = catch_unwind(AssertUnwindSafe(|| step(&mut state, (*input).clone(), now)));
@@ -236,13 +237,16 @@ impl World {
         if self.state.is_none() || self.held_back.is_empty() {
             return;
         }
-        let (_, act) = self.held_back.remove(at);
+        let (since, act) = self.held_back.remove(at);
         if !self.held_back.is_empty() {
             self.after(SECOND, Event::LetGo);
         }
         self.oracle.asked_before();
         self.oracle.act(&act, &self.store, &self.clock, &mut self.report);
         self.act(act);
+        if let Some(child) = self.children.get_mut(&self.children_made) {
+            child.began_at = since;
+        }
     }
 
     /// A planted bug: whom the person takes back is launched once more.

@@ -75,7 +75,7 @@ const RUSH: [(u64, Deed); 12] = [
     (20, Deed::Pill),
     (12, Deed::Retry),
     (6, Deed::Card),
-    (4, Deed::End),
+    (8, Deed::End),
     (4, Deed::Archive),
     (4, Deed::Delete),
     (4, Deed::Toggle),

@@ -49,6 +49,7 @@ pub(crate) enum Event {
     Sample,
     Agent { session: SessionId, tool: AgentTool },
     LetGo,
+    Away(u64),
 }
 
 /// A ladder's 211.5 minutes, and the time in which a session comes to stand on it.
@@ -314,6 +315,7 @@ impl World {
             }
             Event::Sample => self.sample(),
             Event::LetGo => self.let_go(),
+            Event::Away(until) => self.faults.away_until = until,
             Event::Agent { session, tool } => self.agent(session, tool),
             Event::Born(child) => self.born(child),
             Event::Unborn { child, errno } => self.unborn(child, errno),

@@ -26,6 +26,8 @@ pub(super) struct Book {
     pub(super) again: bool,
     /// When an actor other than a message last restarted it.
     pub(super) restarted: Option<u64>,
+    /// The same before its last restart, of which perhaps no child came.
+    pub(super) restarted_before: Option<u64>,
     /// A restart still has its own line to write.
     pub(super) replay_due: bool,
     pub(super) click: Option<u64>,
@@ -78,8 +80,6 @@ pub(super) struct Book {
     pub(super) put_down: bool,
     /// The person wants its launch now, before all others.
     pub(super) urgent: bool,
-    /// Its start was a rung that the person's click took over.
-    pub(super) rung_taken: bool,
     /// Since when it is being started.
     pub(super) starting_at: u64,
     /// It waited for its launch until then.

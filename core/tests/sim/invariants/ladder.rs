@@ -52,7 +52,6 @@ impl Oracle {
         let (after, actor) = (change.after, change.actor);
         let book = self.book(before.id);
         // a click whose look came to nothing
-        let rung_taken = book.rung_taken;
         let clicked = actor == Actor::Relaunch && (book.click.is_some() || book.takes_over);
         let by_person = matches!(actor, Actor::User | Actor::RetryButton) || clicked;
         let in_a_turn =
@@ -63,8 +62,6 @@ impl Oracle {
         let from_shape = actor == Actor::AbortedScan && before.in_shape();
         // a turn that began by itself leaves the row as given up as it was, however it ends
         let as_before = actor == Actor::TurnEnd || change.reason == "given up as before";
-        // and so does a click on a rung whose launch cannot go on
-        let as_before = as_before || actor == Actor::RetryButton && rung_taken;
         if !failed(before) && failed(after) && !from_shape && !as_before {
             self.fail("INV-38", format!("{actor:?} ({}) gives up {before:?}", change.reason));
         }

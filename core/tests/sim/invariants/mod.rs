@@ -159,7 +159,12 @@ impl Oracle {
         self.line_begins();
         for row in store.listed() {
             let book = self.book(row.id);
-            book.died_waiting = std::mem::take(&mut book.relaunch).waiting;
+            let relaunch = std::mem::take(&mut book.relaunch);
+            book.died_waiting = relaunch.waiting;
+            if relaunch.failures > 0 {
+                // no child came of it: the debounce does not count it
+                book.restarted = book.restarted_before;
+            }
             book.click = None;
             book.foreign = false;
             book.resumes = false;

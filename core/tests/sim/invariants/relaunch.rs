@@ -241,7 +241,9 @@ impl Oracle {
         let (put_down, cancelled, refused) = (book.put_down, book.cancelled, book.refused);
         let relaunch = book.relaunch;
         book.relaunch.waiting = false;
-        if put_down && cancelled {
+        // what a crash brings back is a matter of what was stored
+        let crash = book.claim.is_some_and(|claim| claim.actor == Actor::CrashRecovery);
+        if put_down && cancelled && !crash {
             self.fail("RS-23", format!("{id} is launched though its relaunch was cancelled"));
         }
         if put_down {
@@ -283,7 +285,8 @@ impl Oracle {
             return;
         }
         let by_person = change.actor == Actor::User;
-        if by_person && (is_stopped(after) || after.is_gone()) {
+        let away = matches!(after.status, Status::Paused | Status::Ended) || after.is_gone();
+        if by_person && (is_stopped(after) || away) {
             book.put_down = true;
             book.again = false;
             if waited {
@@ -311,8 +314,8 @@ impl Oracle {
             return;
         }
         let looks = self.line.failed_looks.contains(&after.id);
-        let used_up =
-            looks && !self.relentless() && self.book(after.id).relaunch.failures >= BOUNDED.1;
+        // nothing is tried again for long, looks neither
+        let used_up = looks && !self.relentless();
         let missing = self.gone_for(&after.folder, at).is_some();
         // a look that fails for a reason of its own is a real error (RS-08), and so is another program that
         // has the conversation open by now

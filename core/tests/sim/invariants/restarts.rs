@@ -81,7 +81,6 @@ impl Oracle {
         book.claim = Some(Claim { actor, at: clock.at, by_person });
         book.refused = false;
         let hurried = waits && actor == Actor::RetryButton;
-        book.rung_taken = hurried && pending == Some(PendingAction::RecoveryFailed);
         if rest.is_none() && !hurried {
             book.relaunch = Relaunch::default();
         }
@@ -214,6 +213,7 @@ impl Oracle {
             return;
         }
         let last = book.restarted.replace(claim.at);
+        book.restarted_before = last;
         book.replay_due = true;
         report.hit(&format!("restart {}", claim.actor.as_str()));
         if claim.actor != Actor::RetryButton && !claim.by_person {

@@ -27,7 +27,8 @@ impl Oracle {
         let Some(before) = change.before else { return };
         let away = before.deleted_at.is_some()
             || matches!(before.status, Status::Paused | Status::Ended | Status::Archived);
-        let resumes = change.actor == Actor::CrashRecovery && self.book(before.id).resumes;
+        let names = matches!(change.actor, Actor::CrashRecovery | Actor::Relaunch);
+        let resumes = names && self.book(before.id).resumes;
         let by_person = matches!(change.actor, Actor::User | Actor::RetryButton) || resumes;
         let facts = |row: &SessionRow| {
             let budget = (row.retry_attempts, row.retry_day, row.stop_reason, row.ladder);
