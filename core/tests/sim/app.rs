@@ -210,22 +210,20 @@ impl World {
         if self.bug != Some(Bug::LastComeFirst) {
             return Some(act);
         }
-        match act {
-            Act::Spawn { .. } => {
-                if self.held_back.is_empty() {
-                    self.after(SECOND, Event::LetGo);
-                }
-                self.held_back.push((self.clock.at, act));
-                None
-            }
-            Act::Stop { session, launch } => {
-                self.held_back.retain(|(_, held)| {
-                    !matches!(held, Act::Spawn { session: of, launch: its, .. } if (*of, *its) == (session, launch))
-                });
-                Some(act)
-            }
-            act => Some(act),
+        if let Act::Stop { session, launch } = &act {
+            let stopped = (*session, *launch);
+            self.held_back.retain(|(_, held)| {
+                !matches!(held, Act::Spawn { session, launch, .. } if (*session, *launch) == stopped)
+            });
         }
+        if !matches!(act, Act::Spawn { .. }) {
+            return Some(act);
+        }
+        if self.held_back.is_empty() {
+            self.after(SECOND, Event::LetGo);
+        }
+        self.held_back.push((self.clock.at, act));
+        None
     }
 
     /// The last one that was held back is launched.
