@@ -239,6 +239,7 @@ impl World {
         }
         self.holders.clear();
         self.launches.settle();
+        self.oracle.befalls("the weather clears", &mut self.report);
         let pinned = self.dice.chance(300);
         self.load.settle(pinned);
         self.oracle.settling(self.clock.at, pinned);

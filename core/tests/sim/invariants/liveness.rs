@@ -30,7 +30,7 @@ impl Oracle {
     /// Once a minute: no row waits for longer than it must.
     pub(super) fn waits(&mut self, store: &Store, at: u64, report: &mut Report) {
         let Some(Settling { at: calm_at, pinned }) = self.settling else { return };
-        self.inv_51(store, (calm_at, at), report);
+        self.inv_51(store, (calm_at, at));
         // the load of the last minute still counts; the first scan is 30 s after a start
         let from = (calm_at + MINUTE).max(self.booted_at + 30 * SECOND);
         let cut_off = || store.listed().filter(|row| row.in_shape());

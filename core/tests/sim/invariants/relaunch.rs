@@ -131,7 +131,8 @@ impl Oracle {
             if shown.is_none_or(|shown| shown.attempts != failures + 1) {
                 // its try came to nothing in another way; the next one is its own
                 let relaunch = &mut self.book(id).relaunch;
-                (relaunch.due, relaunch.passed, relaunch.beside) = (clock.at + LOOK_AGAIN, 0, 0);
+                relaunch.due = relaunch.due.max(clock.at + LOOK_AGAIN);
+                (relaunch.passed, relaunch.beside) = (0, 0);
                 continue;
             }
             report.hit("relaunch: a look that failed");
