@@ -6,7 +6,6 @@ use super::wire::{ApiEvent, ApiMessage, Block, Line, PermissionDecision};
 use super::{
     AssistantLine, BlockStart, Content, Partial, PartialKind, StreamEvent, ToolResult, UserEcho,
 };
-use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -36,7 +35,7 @@ fn partial_kind(event: ApiEvent) -> PartialKind {
         },
         "content_block_start" => PartialKind::BlockStart {
             index,
-            block: block_start(event.content_block.0.unwrap_or_default()),
+            block: block_start(event.content_block.0.map(|block| *block).unwrap_or_default()),
         },
         "content_block_delta" => match delta.kind.text().as_str() {
             "text_delta" => PartialKind::Text { index, text: delta.text.text() },
@@ -51,7 +50,7 @@ fn partial_kind(event: ApiEvent) -> PartialKind {
     }
 }
 
-fn block_start(block: Box<Block>) -> BlockStart {
+fn block_start(block: Block) -> BlockStart {
     match block.kind.text().as_str() {
         "text" => BlockStart::Text,
         "thinking" => BlockStart::Thinking,
