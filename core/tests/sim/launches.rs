@@ -36,6 +36,8 @@ struct Hiccup {
     /// Of one session only, or of all.
     whom: Option<SessionId>,
     until: u64,
+    /// So many of a thousand launches fail.
+    share: u64,
 }
 
 /// What the machine says that it has left.
@@ -71,7 +73,7 @@ impl Launches {
     /// All launches fail with one of the passing numbers until somebody releases them.
     pub(crate) fn fail_all(&mut self, dice: &mut Dice, until: u64) {
         let errno = dice.pick(transient(self.os)).unwrap_or_default();
-        self.hiccup = Some(Hiccup { errno, whom: None, until });
+        self.hiccup = Some(Hiccup { errno, whom: None, until, share: 1_000 });
     }
 
     /// Spawn calls take long until then.
@@ -115,7 +117,7 @@ impl Launches {
     fn error(&self, dice: &mut Dice, session: SessionId, at: u64, stray: u64) -> Option<i32> {
         let hiccup = self.hiccup.filter(|hiccup| at < hiccup.until);
         let hit = hiccup.filter(|hiccup| hiccup.whom.is_none_or(|whom| whom == session));
-        if let Some(hiccup) = hit.filter(|_| dice.chance(970)) {
+        if let Some(hiccup) = hit.filter(|hiccup| dice.chance(hiccup.share)) {
             return Some(hiccup.errno);
         }
         // whoever launches on a machine that is short of something may be told so by the system
@@ -158,7 +160,7 @@ impl World {
             (u64::from(one.is_some()) * 3, 8 * HOUR),
         ]);
         let until = self.clock.at + long;
-        self.launches.hiccup = Some(Hiccup { errno, whom: one, until });
+        self.launches.hiccup = Some(Hiccup { errno, whom: one, until, share: 970 });
         self.somebody_launches();
     }
 

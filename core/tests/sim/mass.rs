@@ -57,7 +57,7 @@ impl World {
             (3, Morning::Fails(10 * SECOND)),
             (3, Morning::Fails(4 * MINUTE)),
             (4, Morning::Fails(30 * MINUTE)),
-            (6, Morning::Fails(1_000 * HOUR)),
+            (9, Morning::Fails(1_000 * HOUR)),
             (2, Morning::Crowded(5 * MINUTE)),
             (1, Morning::Crowded(1_000 * HOUR)),
             (2, Morning::Slow),
@@ -81,7 +81,7 @@ impl World {
             self.die(2 * SECOND);
         }
         self.after(10 * SECOND, Event::Person);
-        if self.dice.chance(500) {
+        if self.dice.chance(800) {
             // or leaves it all alone after a while
             let patience = self.dice.between(MINUTE, 6 * MINUTE);
             self.after(patience, Event::Away(end));

@@ -239,7 +239,9 @@ impl World {
         }
         self.holders.clear();
         self.launches.settle();
-        self.oracle.befalls("the weather clears", &mut self.report);
+        for _ in 0..self.oracle.waiting() {
+            self.report.hit("in the wait: the weather clears");
+        }
         let pinned = self.dice.chance(300);
         self.load.settle(pinned);
         self.oracle.settling(self.clock.at, pinned);

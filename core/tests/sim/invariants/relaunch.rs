@@ -401,6 +401,11 @@ impl Oracle {
         self.books.get(&id).is_some_and(|book| book.relaunch.waiting)
     }
 
+    /// How many wait for their next launch.
+    pub(crate) fn waiting(&self) -> usize {
+        self.books.values().filter(|book| book.relaunch.waiting).count()
+    }
+
     /// Something befalls the machine or the app: whether somebody waited for a launch then.
     pub(crate) fn befalls(&mut self, what: &str, report: &mut Report) {
         if self.books.values().any(|book| book.relaunch.waiting) {

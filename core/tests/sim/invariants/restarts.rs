@@ -25,7 +25,9 @@ impl Oracle {
     ) {
         let id = change.after.id;
         // neither the books of a rung that failed nor a click that is merged begins a restart
-        let books = ["rung failed", "budget reset"].contains(&change.reason);
+        // nor does a look at the row, or another name for it
+        const BOOKS: [&str; 5] = ["rung failed", "budget reset", "seen", "renamed", "deleted"];
+        let books = BOOKS.contains(&change.reason);
         if change.after.status != Status::Starting || books {
             return;
         }

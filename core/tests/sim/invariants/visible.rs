@@ -35,7 +35,12 @@ impl Oracle {
         book.entries += u64::from(moved);
         if is && !was {
             // a command of the CLI's own leaves the row as it was
-            let as_before = book.left_shape_at.filter(|_| change.reason == "local command");
+            // and a restart of which no turn came takes it back to where it was
+            let taken_back = change
+                .before
+                .is_some_and(|before| before.status == Status::Starting && before.turn.is_none());
+            let same = taken_back || change.reason == "local command";
+            let as_before = book.left_shape_at.filter(|_| same);
             book.in_shape_at = Some(as_before.unwrap_or(at));
         } else if was && !is {
             book.left_shape_at = book.in_shape_at.take();
