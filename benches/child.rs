@@ -77,10 +77,9 @@ fn times_file(folder: &Path, pid: u32) -> PathBuf {
 }
 
 /// Does what [`Role::args`] say, behind the flag.
-pub(crate) fn run(args: &[String]) -> ExitCode {
+pub(crate) fn run(args: &[&str]) -> ExitCode {
     let began = shared_ns();
-    let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    match args.as_slice() {
+    match args {
         ["lines", file, times] => {
             let times = times.parse().expect("how often");
             lines(file, |lines| repeat(lines, times));

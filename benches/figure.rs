@@ -1,8 +1,10 @@
 //! A figure with its limit and its goal, and the table of them. Measures nothing.
 
+use serde::{Deserialize, Serialize};
 use std::thread::available_parallelism;
 
 /// One line of the table.
+#[derive(Serialize, Deserialize)]
 pub(crate) struct Figure {
     /// What was measured.
     pub(crate) what: String,
