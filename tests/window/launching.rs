@@ -10,6 +10,10 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 const FAILED: &str = "Launch failed — Retry tries again now.";
 const GOES_ON: &str =
@@ -93,10 +97,13 @@ async fn a_cli_that_may_not_run_is_red_at_once_and_says_what_to_do() {
     retry(&window).await;
 }
 
-/// The app may open no more files than it has open now, and a few: too few for a launch.
+/// The app may open no more files than it has open, and a few: too few for a launch. What the web view
+/// takes meanwhile is allowed for, or it would stand still before any launch could be told of.
 struct Shortage {
     app: Pid,
     before: Rlimit,
+    over: Arc<AtomicBool>,
+    follows: JoinHandle<()>,
 }
 
 impl Shortage {
@@ -108,18 +115,34 @@ impl Shortage {
         let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"));
         let mut values = line.unwrap().split_whitespace().map(|value| value.parse().ok());
         let before = Rlimit { current: values.next().unwrap(), maximum: values.next().unwrap() };
-
-        let names = fs::read_dir(format!("/proc/{process}/fd")).unwrap().flatten();
-        let open: BTreeSet<u64> =
-            names.filter_map(|name| name.file_name().to_str()?.parse().ok()).collect();
-        let few = (0..).filter(|number| !open.contains(number)).nth(Shortage::LEFT);
         let app = Pid::from_raw(i32::try_from(process).unwrap()).unwrap();
-        let short = Rlimit { current: few, maximum: before.maximum };
-        prlimit(Some(app), Resource::Nofile, short).unwrap();
-        Shortage { app, before }
+        let open = move || {
+            let names = fs::read_dir(format!("/proc/{process}/fd")).unwrap().flatten();
+            let numbers = names.filter_map(|name| name.file_name().to_str()?.parse().ok());
+            numbers.collect::<BTreeSet<u64>>()
+        };
+        let limit = move |open: &BTreeSet<u64>| {
+            let few = (0..).filter(|number| !open.contains(number)).nth(Shortage::LEFT);
+            let short = Rlimit { current: few, maximum: before.maximum };
+            prlimit(Some(app), Resource::Nofile, short).unwrap();
+        };
+        limit(&open());
+        let over = Arc::new(AtomicBool::new(false));
+        let ended = Arc::clone(&over);
+        let follows = thread::spawn(move || {
+            while !ended.load(Ordering::Relaxed) {
+                let earlier = open();
+                thread::sleep(Duration::from_millis(100));
+                // what a launch opens and closes again is not the web view's
+                limit(&open().intersection(&earlier).copied().collect());
+            }
+        });
+        Shortage { app, before, over, follows }
     }
 
     fn end(self) {
+        self.over.store(true, Ordering::Relaxed);
+        self.follows.join().unwrap();
         prlimit(Some(self.app), Resource::Nofile, self.before).unwrap();
     }
 }
