@@ -117,9 +117,14 @@ impl Oracle {
         (self.line.asked, self.line.short_since) = (true, None);
     }
 
-    /// The machine slept: what it said before counts no more.
-    pub(super) fn line_slept(&mut self) {
+    /// The machine slept: what it said before counts no more, and nobody was late with an answer.
+    pub(super) fn line_slept(&mut self, millis: u64) {
         self.line.short_since = None;
+        let asked = self.line.asking.iter_mut().map(|(_, asked_at)| asked_at);
+        let looks = self.line.looks.values_mut().map(|(asked_at, _)| asked_at);
+        for asked_at in asked.chain(looks) {
+            *asked_at += millis;
+        }
     }
 
     /// What the machine has left is asked for.

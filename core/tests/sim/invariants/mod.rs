@@ -75,6 +75,8 @@ pub(crate) struct Oracle {
     /// The machine counts as saturated, and since when it does or does not.
     heavy: bool,
     heavy_since: u64,
+    /// Since when it is saturated at every tick.
+    heavy_from: u64,
     forced_at: Option<u64>,
     /// Folders that are gone, and since when.
     gone: BTreeMap<String, u64>,
@@ -117,6 +119,7 @@ impl Oracle {
             switched_at: 0,
             heavy: false,
             heavy_since: 0,
+            heavy_from: 0,
             forced_at: None,
             gone: BTreeMap::new(),
             quitting: false,

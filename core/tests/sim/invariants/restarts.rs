@@ -356,7 +356,7 @@ impl Oracle {
     /// The machine slept: what a click waits for had no time.
     pub(crate) fn slept(&mut self, millis: u64, at: u64) {
         self.slept_at = at;
-        self.line_slept();
+        self.line_slept(millis);
         for book in self.books.values_mut() {
             book.click = book.click.map(|at| at + millis);
         }
