@@ -5,14 +5,13 @@
 //! counted that another test opened. With [`HOME`] set the test is that app, without it the judge.
 
 use super::rig::{LONG, await_some};
-use super::supervisor::rig::{Ground, config, marked};
+use super::supervisor::rig::{Deaf, Ground, config, create, marked};
 use omniscio_core::id::SessionId;
-use omniscio_core::ipc::{Event, Reply, RowView};
+use omniscio_core::ipc::RowView;
 use omniscio_core::session::Status;
 use omniscio_core::supervisor::Command;
 use omniscio_lib::supervise::clock::Deadline;
 use omniscio_lib::supervise::handle::Handle;
-use omniscio_lib::supervise::listener::Listener;
 use omniscio_lib::supervise::supervisor::{Cli, Config, Supervisor};
 use std::env;
 use std::fs;
@@ -80,15 +79,6 @@ impl Held {
     }
 }
 
-struct Quiet;
-
-impl Listener for Quiet {
-    fn events(&self, _: Vec<Event>) {}
-    fn notify(&self, _: SessionId, _: &str, _: &str) {}
-    fn badge(&self, _: usize) {}
-    fn exited(&self) {}
-}
-
 /// The measured app, and the link by which it finds its CLI.
 struct App {
     handle: Handle,
@@ -106,7 +96,7 @@ impl App {
         config.limits.scan_interval_ms = 20;
         config.limits.replay_debounce_ms = 30;
         config.limits.spawn_gap_ms = 1;
-        App { handle: Supervisor::start(config, Quiet).unwrap(), home: home.to_path_buf(), link }
+        App { handle: Supervisor::start(config, Deaf).unwrap(), home: home.to_path_buf(), link }
     }
 
     fn row(&self, session: SessionId) -> Option<RowView> {
@@ -126,18 +116,7 @@ impl App {
     }
 
     fn create(&self, text: &str) -> SessionId {
-        let command = Command::Create {
-            folder: self.home.join("project").display().to_string(),
-            text: text.to_string(),
-            model: None,
-            permission_mode: None,
-            account: None,
-            user_settings_only: false,
-        };
-        match self.handle.command(command) {
-            Ok(Reply::Created(session)) => session,
-            other => panic!("{other:?}"),
-        }
+        create(&self.handle, &self.home, text)
     }
 
     fn answered(&self, session: SessionId, answer: &str) {

@@ -166,3 +166,29 @@ pub enum Command {
     /// Stop all children and end; running rows keep their intent.
     Quit,
 }
+
+impl Command {
+    /// The session it is about; `None` where it makes one, or is about all.
+    pub fn session(&self) -> Option<SessionId> {
+        match self {
+            Command::Send { session, .. }
+            | Command::Unqueue { session, .. }
+            | Command::Stop { session }
+            | Command::Retry { session }
+            | Command::Continue { session }
+            | Command::ReplyCard { session, .. }
+            | Command::SwitchModel { session, .. }
+            | Command::TakeOver { session, .. }
+            | Command::ForkHeld { session }
+            | Command::End { session }
+            | Command::Archive { session }
+            | Command::Unarchive { session }
+            | Command::Delete { session }
+            | Command::Rename { session, .. }
+            | Command::MarkRead { session, .. }
+            | Command::Agent { session, .. }
+            | Command::Explain { session } => Some(*session),
+            Command::Create { .. } | Command::SetSetting { .. } | Command::Quit => None,
+        }
+    }
+}

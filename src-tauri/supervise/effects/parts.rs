@@ -3,7 +3,7 @@
 
 use omniscio_core::id::{MessageId, SessionId};
 use omniscio_core::ipc::{IpcCode, IpcError, Reply};
-use omniscio_core::supervisor::{Act, Command, Input, ReplyTo, Step, Write};
+use omniscio_core::supervisor::{Act, Input, ReplyTo, Step, Write};
 
 /// A command of a person that a step answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ impl Asked {
     pub(in crate::supervise) fn of(input: &Input) -> Option<Asked> {
         match input {
             Input::Command { reply, command } => {
-                Some(Asked { reply: *reply, session: about(command) })
+                Some(Asked { reply: *reply, session: command.session() })
             }
             Input::Boot(_)
             | Input::Wake
@@ -38,29 +38,6 @@ impl Asked {
             | Input::Window { .. }
             | Input::Cli { .. } => None,
         }
-    }
-}
-
-fn about(command: &Command) -> Option<SessionId> {
-    match command {
-        Command::Send { session, .. }
-        | Command::Unqueue { session, .. }
-        | Command::Stop { session }
-        | Command::Retry { session }
-        | Command::Continue { session }
-        | Command::ReplyCard { session, .. }
-        | Command::SwitchModel { session, .. }
-        | Command::TakeOver { session, .. }
-        | Command::ForkHeld { session }
-        | Command::End { session }
-        | Command::Archive { session }
-        | Command::Unarchive { session }
-        | Command::Delete { session }
-        | Command::Rename { session, .. }
-        | Command::MarkRead { session, .. }
-        | Command::Agent { session, .. }
-        | Command::Explain { session } => Some(*session),
-        Command::Create { .. } | Command::SetSetting { .. } | Command::Quit => None,
     }
 }
 

@@ -1,14 +1,12 @@
 //! The app that is killed: this test binary, started again with the supervisor in it and nothing else.
 //! It takes commands as lines and gives their replies as lines; it decides nothing.
 
-use crate::supervisor::rig::config;
-use omniscio_core::id::SessionId;
-use omniscio_core::ipc::{Event, IpcError, Reply};
+use crate::supervisor::rig::{Deaf, config};
+use omniscio_core::ipc::{IpcError, Reply};
 use omniscio_core::limits::Limits;
 use omniscio_core::supervisor::{Command, Input, State, Step, step};
 use omniscio_core::time::Now;
 use omniscio_lib::supervise::accounts::Account;
-use omniscio_lib::supervise::listener::Listener;
 use omniscio_lib::supervise::supervisor::{Cli, Config, Supervisor};
 use std::env;
 use std::io::{BufRead, BufReader, Lines, Write, stdin};
@@ -26,15 +24,6 @@ const READY: &str = "ready";
 /// What the commands of one life of the app came to: `None` where it died before the reply.
 pub(super) type Replies = Vec<(Command, Option<Outcome>)>;
 pub(super) type Outcome = Result<Reply, IpcError>;
-
-struct Deaf;
-
-impl Listener for Deaf {
-    fn events(&self, _: Vec<Event>) {}
-    fn notify(&self, _: SessionId, _: &str, _: &str) {}
-    fn badge(&self, _: usize) {}
-    fn exited(&self) {}
-}
 
 /// Not a test by itself: the app. Without its variable it does nothing.
 #[test]

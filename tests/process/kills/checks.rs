@@ -20,7 +20,7 @@ impl Run {
         self.record.read_on();
         let is = Look::dead(self.home(), self.was.last_entry, whole);
         let touched: BTreeSet<SessionId> =
-            replies.iter().filter_map(|(command, _)| session_of(command)).collect();
+            replies.iter().filter_map(|(command, _)| command.session()).collect();
         for session in is.rows.keys() {
             self.assert_lines(*session, &is);
             if !touched.contains(session) {
@@ -124,7 +124,7 @@ impl Run {
 
     /// Remembers what was acknowledged, and what the person has put down.
     fn take(&mut self, command: Command, reply: Option<Outcome>) {
-        let Some(session) = session_of(&command) else {
+        let Some(session) = command.session() else {
             if let Some(Ok(Reply::Created(session))) = reply {
                 self.created.push(session);
             }
@@ -199,27 +199,4 @@ impl Run {
 fn tag_of(answer: &str) -> Option<&str> {
     let (_, rest) = answer.split_once("Answer ")?;
     rest.split_once('.').map(|(tag, _)| tag)
-}
-
-fn session_of(command: &Command) -> Option<SessionId> {
-    match command {
-        Command::Send { session, .. }
-        | Command::Unqueue { session, .. }
-        | Command::Stop { session }
-        | Command::Retry { session }
-        | Command::Continue { session }
-        | Command::ReplyCard { session, .. }
-        | Command::SwitchModel { session, .. }
-        | Command::TakeOver { session, .. }
-        | Command::ForkHeld { session }
-        | Command::End { session }
-        | Command::Archive { session }
-        | Command::Unarchive { session }
-        | Command::Delete { session }
-        | Command::Rename { session, .. }
-        | Command::MarkRead { session, .. }
-        | Command::Agent { session, .. }
-        | Command::Explain { session } => Some(*session),
-        Command::Create { .. } | Command::SetSetting { .. } | Command::Quit => None,
-    }
 }

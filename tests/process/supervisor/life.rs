@@ -1,13 +1,11 @@
 //! Sessions from their first message to the end of the app.
 
-use super::rig::{App, Ground, LONG, config, marked};
+use super::rig::{App, Deaf, Ground, LONG, config, marked};
 use crate::rig::await_some;
 use omniscio_core::block::BlockKind;
-use omniscio_core::id::SessionId;
 use omniscio_core::ipc::{Event, IpcCode, RowView};
 use omniscio_core::session::{PendingAction, Status};
 use omniscio_core::supervisor::Command;
-use omniscio_lib::supervise::listener::Listener;
 use omniscio_lib::supervise::store::database_path;
 use omniscio_lib::supervise::supervisor::{StartError, Supervisor};
 use rusqlite::Connection;
@@ -86,15 +84,6 @@ fn after_two_replays_it_needs_a_person_and_retry_brings_it_back() {
     app.until_row(session, "answer", |view| {
         view.row.answer_line.as_deref() == Some("Done.") && view.row.turn.is_none()
     });
-}
-
-struct Deaf;
-
-impl Listener for Deaf {
-    fn events(&self, _: Vec<Event>) {}
-    fn notify(&self, _: SessionId, _: &str, _: &str) {}
-    fn badge(&self, _: usize) {}
-    fn exited(&self) {}
 }
 
 // proves: A-31

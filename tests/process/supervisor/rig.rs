@@ -97,6 +97,16 @@ impl Heard {
     }
 }
 
+/// Nobody listens.
+pub(crate) struct Deaf;
+
+impl Listener for Deaf {
+    fn events(&self, _: Vec<Event>) {}
+    fn notify(&self, _: SessionId, _: &str, _: &str) {}
+    fn badge(&self, _: usize) {}
+    fn exited(&self) {}
+}
+
 struct Ears(Arc<Heard>);
 
 impl Listener for Ears {
@@ -111,6 +121,22 @@ impl Listener for Ears {
     }
     fn exited(&self) {
         self.0.add(|told| told.exited = true);
+    }
+}
+
+/// A new session in the project of this home with this first message.
+pub(crate) fn create(handle: &Handle, home: &Path, text: &str) -> SessionId {
+    let command = Command::Create {
+        folder: home.join("project").display().to_string(),
+        text: text.to_string(),
+        model: None,
+        permission_mode: None,
+        account: None,
+        user_settings_only: false,
+    };
+    match handle.command(command) {
+        Ok(Reply::Created(session)) => session,
+        other => panic!("{other:?}"),
     }
 }
 
@@ -129,18 +155,7 @@ impl App {
 
     /// A new session in the project with this first message.
     pub(crate) fn create(&self, ground: &Ground, text: &str) -> SessionId {
-        let command = Command::Create {
-            folder: ground.home.path().join("project").display().to_string(),
-            text: text.to_string(),
-            model: None,
-            permission_mode: None,
-            account: None,
-            user_settings_only: false,
-        };
-        match self.handle.command(command) {
-            Ok(Reply::Created(session)) => session,
-            other => panic!("{other:?}"),
-        }
+        create(&self.handle, ground.home.path(), text)
     }
 
     /// Waits until the listener was told this.
