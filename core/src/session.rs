@@ -325,6 +325,11 @@ impl SessionRow {
             && matches!(self.status, Status::NeedsYou | Status::Error)
     }
 
+    /// Whether the row says that a child works for it, or is on its way.
+    pub fn is_at_work(&self) -> bool {
+        !self.is_gone() && matches!(self.status, Status::Starting | Status::Running)
+    }
+
     /// Whether the row is gone from every list.
     pub fn is_gone(&self) -> bool {
         self.deleted_at.is_some() || self.status == Status::Archived

@@ -39,18 +39,8 @@ pub fn decide(
 ) -> CrashVerdict {
     // rule: CR-01, CR-02, CR-03, RS-21, A-15, A-31
     // no setting has a say in it
-    if row.is_gone() {
+    if !row.is_at_work() {
         return CrashVerdict::LeaveAlone;
-    }
-    match row.status {
-        Status::Starting | Status::Running => {}
-        Status::Waiting
-        | Status::NeedsYou
-        | Status::Error
-        | Status::Stalled
-        | Status::Paused
-        | Status::Ended
-        | Status::Archived => return CrashVerdict::LeaveAlone,
     }
     // rule: RA-07, RF-02, INV-14
     // a message of the person lifts the stop as it is written; a local command, or a turn that the CLI

@@ -2,7 +2,7 @@
 //! answer: what was decided before the question may no longer hold.
 
 use super::live::Live;
-use super::looks::facts_of;
+use super::looks::{Looked, facts_of};
 use super::replaying::actor_of;
 use super::{Act, Answer, AskId, Question};
 use super::{Cx, State};
@@ -137,19 +137,10 @@ impl State {
             }
             AskFor::Scan => self.scan_rows(cx, answer),
             AskFor::TurnEnd { session } => {
-                let exists = match answer {
-                    Answer::Transcript { found, .. } => {
-                        let cut_at = self.cut_at(session);
-                        Some(found.exists && cut_at.is_none_or(|at| found.present.contains(&at)))
-                    }
-                    Answer::Folder { .. }
-                    | Answer::Stamped { .. }
-                    | Answer::Headroom(_)
-                    | Answer::Alive { .. }
-                    | Answer::TakenOver { .. }
-                    | Answer::Handover { .. }
-                    | Answer::Failed { .. } => None,
-                };
+                let exists = facts_of(&answer).map(|Looked { found, .. }| {
+                    let cut_at = self.cut_at(session);
+                    found.exists && cut_at.is_none_or(|at| found.present.contains(&at))
+                });
                 self.turn_end_answered(cx, session, Some(ask), exists);
             }
             AskFor::Folder { session } => {

@@ -2,7 +2,7 @@
 //! never more than the machine bears. It decides when, never whether.
 
 use super::asks::AskFor;
-use super::live::Child;
+use super::live::{Child, Session};
 use super::{Act, Answer, AskId, Cx, Question, State};
 use crate::id::SessionId;
 use crate::launch::headroom::{Shortage, shortage};
@@ -16,7 +16,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 /// The line and its pace.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Lane {
     last_ticket: u64,
     /// Who waits, by ticket.
@@ -45,22 +45,6 @@ struct Short {
     since: Mono,
     /// It is looked at again then.
     again: Mono,
-}
-
-impl Default for Lane {
-    fn default() -> Self {
-        Lane {
-            last_ticket: 0,
-            line: BTreeMap::new(),
-            next_at: Mono(0),
-            resume_at: Mono(0),
-            asking: None,
-            short: None,
-            urgent: None,
-            crowded_at: None,
-            wake_at: None,
-        }
-    }
 }
 
 impl Lane {
@@ -138,7 +122,11 @@ impl State {
         }
         self.drop_left();
         let now = cx.now.mono;
-        let free = self.may_spawn();
+        let free = self.may_spawn(now);
+        if !free {
+            // a start that ends is an input, a call that hangs is not
+            self.lane.wake_at = self.slots_held(now).min();
+        }
         if !free && let Some(id) = self.lane.line.values().next().copied() {
             self.decided(cx, id, Actor::Launch, "wait: enough launches are under way");
         }
@@ -177,8 +165,8 @@ impl State {
     }
 
     /// Whether one more spawn may start now.
-    fn may_spawn(&self) -> bool {
-        !self.spawn_slots_full() && self.starting() < self.limits.starting_max
+    fn may_spawn(&self, now: Mono) -> bool {
+        !self.spawn_slots_full(now) && self.starting() < self.limits.starting_max
     }
 
     /// Notes that many start at this moment.
@@ -190,7 +178,7 @@ impl State {
 
     /// Children that are spawned and do not answer yet.
     fn starting(&self) -> usize {
-        let starting = |session: &&super::live::Session| match session.live.child {
+        let starting = |session: &&Session| match session.live.child {
             Child::Spawning { .. } | Child::Handshaking { .. } => true,
             Child::None | Child::Up { .. } | Child::Stopping { .. } => false,
         };
@@ -198,10 +186,17 @@ impl State {
     }
 
     /// All slots are taken: each is held while a spawn call is under way, no longer.
-    pub(super) fn spawn_slots_full(&self) -> bool {
+    pub(super) fn spawn_slots_full(&self, now: Mono) -> bool {
         // rule: RS-09, INV-57
-        let calls = self.sessions.values().filter(|session| session.live.spawn_call.is_some());
-        calls.count() >= self.limits.spawn_slots
+        self.slots_held(now).count() >= self.limits.spawn_slots
+    }
+
+    /// When each slot that is held is free at the latest: a call that hangs for ever must not hold up
+    /// every launch of the app.
+    fn slots_held(&self, now: Mono) -> impl Iterator<Item = Mono> {
+        let longest = self.limits.handshake_ms * 2;
+        let calls = self.sessions.values().filter_map(|session| session.live.spawn_call);
+        calls.map(move |(_, since)| since.plus(longest)).filter(move |until| *until > now)
     }
 
     /// The first whose launch is planned. A look that is too old is taken again, and nobody overtakes
@@ -265,7 +260,7 @@ impl State {
             self.lane.short = None;
         }
         let asking = self.sessions.get(&id).is_some_and(|session| session.live.asking.is_some());
-        if self.is_ready(id) && !asking && self.may_spawn() && !self.quitting {
+        if self.is_ready(id) && !asking && self.may_spawn(cx.now.mono) && !self.quitting {
             self.spawn(cx, id);
         }
     }
@@ -331,7 +326,7 @@ impl State {
         };
         session.live.leave_line();
         session.live.child = Child::Spawning { launch, since };
-        session.live.spawn_call = Some(launch);
+        session.live.spawn_call = Some((launch, since));
         session.live.gone_at = None;
         session.live.chatter.clear();
         session.live.eof_deadline = None;

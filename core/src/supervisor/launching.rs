@@ -113,7 +113,7 @@ impl State {
     /// The spawn call came back: its slot is free.
     fn spawn_call_over(&mut self, id: SessionId, launch: LaunchId) {
         if let Some(session) = self.session(id) {
-            session.live.spawn_call.take_if(|call| *call == launch);
+            session.live.spawn_call.take_if(|(call, _)| *call == launch);
         }
     }
 
@@ -124,6 +124,8 @@ impl State {
         let mut rung = false;
         if let Some(session) = self.session(id) {
             session.live.drop_launch();
+            // a copy is chosen for one launch: the next one asks again
+            session.live.copy_held = false;
             rung = session.row.pending == Some(PendingAction::RecoveryFailed);
         }
         if rung {
@@ -220,7 +222,7 @@ impl State {
             self.exit_when_done(cx);
             return;
         };
-        session.live.spawn_call.take_if(|call| *call == launch);
+        session.live.spawn_call.take_if(|(call, _)| *call == launch);
         match session.live.child {
             Child::Stopping { launch: stopping, .. } if stopping == launch => {}
             Child::None

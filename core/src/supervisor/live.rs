@@ -116,12 +116,12 @@ pub(super) struct Live {
     pub delivery: Option<Delivery>,
     /// Its number in the line of launches, while it waits there.
     pub ticket: Option<u64>,
-    /// Since when it waits there, until a person is told.
+    /// Since when it waits there.
     pub placed_at: Option<Mono>,
     /// How many stand in that line up to it, where a person is told.
     pub place: Option<u32>,
-    /// The spawn call that is under way: it holds a slot, whatever becomes of its child.
-    pub spawn_call: Option<LaunchId>,
+    /// The spawn call that is under way, and since when: it holds a slot, whatever becomes of its child.
+    pub spawn_call: Option<(LaunchId, Mono)>,
     /// Folder and conversation were last looked at then.
     pub looked_at: Option<Mono>,
     /// A launch that failed transiently (RS-20).

@@ -5,7 +5,7 @@ use super::asks::AskFor;
 use super::live::{Child, Session};
 use super::{Answer, Cx, Question, State};
 use crate::id::SessionId;
-use crate::session::{AbortCause, ChildMark, SessionRow, Status};
+use crate::session::{AbortCause, ChildMark, Status};
 use crate::verdict::{Actor, Verdict};
 use crate::watchdog::liveness::{LivenessFacts, verdict};
 use alloc::format;
@@ -39,7 +39,7 @@ impl State {
             .map(|(id, _)| *id)
             .collect();
         for id in childless {
-            let gone = self.sessions.get(&id).is_some_and(|session| at_work(&session.row));
+            let gone = self.sessions.get(&id).is_some_and(|session| session.row.is_at_work());
             self.seen_gone(cx, id, gone);
         }
     }
@@ -127,22 +127,5 @@ fn runs(session: &Session) -> bool {
     match session.live.child {
         Child::Handshaking { .. } | Child::Up { .. } => true,
         Child::None | Child::Spawning { .. } | Child::Stopping { .. } => false,
-    }
-}
-
-/// The row says that a child works for it.
-fn at_work(row: &SessionRow) -> bool {
-    if row.is_gone() {
-        return false;
-    }
-    match row.status {
-        Status::Starting | Status::Running => true,
-        Status::Waiting
-        | Status::NeedsYou
-        | Status::Error
-        | Status::Stalled
-        | Status::Paused
-        | Status::Ended
-        | Status::Archived => false,
     }
 }

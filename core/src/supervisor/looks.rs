@@ -4,7 +4,7 @@
 use super::asks::{AskFor, LaunchFor};
 use super::live::Delivery;
 use super::refused::Refusal;
-use super::{Answer, Cx, Question, State, TranscriptFacts};
+use super::{Answer, AskId, Cx, Question, State, TranscriptFacts};
 use crate::id::SessionId;
 use crate::launch::classify::is_transient_spawn_error;
 use crate::prompt;
@@ -23,11 +23,9 @@ pub(super) struct Looked {
 impl State {
     /// The question before a launch. An answer that comes when `asking` names another is ignored.
     pub(super) fn ask_launch(&mut self, cx: &mut Cx, id: SessionId, purpose: LaunchFor) {
-        let Some(question) = self.transcript_question(id) else {
+        let Some(ask) = self.ask_about(cx, id, AskFor::Launch { session: id, purpose }) else {
             return;
         };
-        let wait = self.limits.ask_ms;
-        let ask = self.ask(cx, AskFor::Launch { session: id, purpose }, question, wait);
         if let Some(session) = self.session(id) {
             session.live.asking = Some(ask);
             session.live.probing = None;
@@ -37,14 +35,17 @@ impl State {
 
     /// The question of the scan or of a rung about one row: holds nobody else up.
     pub(super) fn probe(&mut self, cx: &mut Cx, id: SessionId, what: AskFor) {
-        let Some(question) = self.transcript_question(id) else {
-            return;
-        };
-        let wait = self.limits.ask_ms;
-        let ask = self.ask(cx, what, question, wait);
+        let ask = self.ask_about(cx, id, what);
         if let Some(session) = self.session(id) {
-            session.live.probing = Some(ask);
+            session.live.probing = ask;
         }
+    }
+
+    /// Asks about folder, conversation and holder of a session.
+    fn ask_about(&mut self, cx: &mut Cx, id: SessionId, what: AskFor) -> Option<AskId> {
+        let question = self.transcript_question(id)?;
+        let wait = self.limits.ask_ms;
+        Some(self.ask(cx, what, question, wait))
     }
 
     pub(super) fn transcript_question(&self, id: SessionId) -> Option<Question> {
@@ -62,13 +63,9 @@ impl State {
 
     /// A launch that is planned has waited: folder and conversation are looked at again.
     pub(super) fn look_before_spawn(&mut self, cx: &mut Cx, id: SessionId) {
-        let Some(question) = self.transcript_question(id) else {
-            return;
-        };
-        let wait = self.limits.ask_ms;
-        let ask = self.ask(cx, AskFor::Respawn { session: id }, question, wait);
+        let ask = self.ask_about(cx, id, AskFor::Respawn { session: id });
         if let Some(session) = self.session(id) {
-            session.live.asking = Some(ask);
+            session.live.asking = ask;
         }
     }
 

@@ -30,8 +30,6 @@ pub(super) struct Relaunching {
     pub words: String,
     /// What the launch is for.
     pub purpose: LaunchFor,
-    /// A person was told that no launch succeeds.
-    pub told: bool,
 }
 
 impl State {
@@ -64,11 +62,10 @@ impl State {
         };
         live.relaunch = Some(Relaunching {
             failures,
-            since: before.as_ref().map_or(now.mono, |before| before.since),
+            since: before.map_or(now.mono, |before| before.since),
             due: Some((now.mono.plus(wait), now.wall.plus(wait))),
             words: words.clone(),
             purpose,
-            told: before.is_some_and(|before| before.told),
         });
         let pending = match purpose {
             LaunchFor::Replay(source) => still_failed(source),
@@ -111,7 +108,7 @@ impl State {
         if self.cancel_idle_launch(cx, id) {
             return;
         }
-        let full = self.spawn_slots_full();
+        let full = self.spawn_slots_full(cx.now.mono);
         let relentless = self.policy.relentless_relaunch();
         let Some(session) = self.session(id) else {
             return;
@@ -137,17 +134,8 @@ impl State {
     /// So long without a launch that a person is told. It goes on being tried.
     pub(super) fn cannot_launch(&mut self, cx: &mut Cx, id: SessionId) {
         // rule: A-14
-        let Some(session) = self.session(id) else {
-            return;
-        };
-        session.live.placed_at = None;
-        let words = match session.live.relaunch.as_mut() {
-            Some(relaunch) => {
-                relaunch.told = true;
-                relaunch.words.clone()
-            }
-            None => self.lane.why().into(),
-        };
+        let relaunch = self.sessions.get(&id).and_then(|session| session.live.relaunch.as_ref());
+        let words = relaunch.map_or(self.lane.why().into(), |relaunch| relaunch.words.clone());
         self.change(cx, id, Actor::Relaunch, "can't launch yet", |row| {
             row.cannot_launch = true;
             row.words = Some(words);

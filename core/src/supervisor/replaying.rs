@@ -163,6 +163,7 @@ impl State {
                     Some(id) if session.row.turn_count > 0 => Conversation::Resume { id },
                     Some(_) | None => Conversation::New { id: self.rng.uuid() },
                 };
+                let conversation = self.copied_if_held(id, conversation);
                 self.begin_restart(cx, id, source);
                 let purpose = Purpose::Bare;
                 self.launch(cx, id, Delivery { conversation, purpose, hung: 0 });

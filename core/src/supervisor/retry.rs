@@ -24,14 +24,15 @@ impl State {
             return Err(not_found());
         };
         let seen = attention(&view(session), &self.policy, &self.limits, cx.now);
+        let merged = session.live.restart_under_way() && session.live.turn.is_none();
+        let launch_error = (session.row.status, session.row.pending) == (Status::Error, None);
+        // a message that was cut off goes before what waits behind it
+        let queued = !session.live.queue.is_empty() && !session.row.replay.is_open();
         if seen.pill == Some(Pill::Retry) && self.hurry_relaunch(cx, id) {
             self.change(cx, id, Actor::RetryButton, "budget reset", reset_budget);
             return Ok(Reply::Done);
         }
-        let Some(session) = self.sessions.get(&id) else {
-            return Err(not_found());
-        };
-        if session.live.restart_under_way() && session.live.turn.is_none() {
+        if merged {
             // one restart for all clicks; what a rung in flight brings counts from here
             self.change(cx, id, Actor::RetryButton, "budget reset", |row| {
                 if row.pending == Some(PendingAction::RecoveryFailed) {
@@ -46,9 +47,6 @@ impl State {
                 "The session is no longer waiting for a retry.",
             ));
         }
-        let launch_error = (session.row.status, session.row.pending) == (Status::Error, None);
-        // a message that was cut off goes before what waits behind it
-        let queued = !session.live.queue.is_empty() && !session.row.replay.is_open();
         self.change(cx, id, Actor::RetryButton, "budget reset", reset_budget);
         self.decided(cx, id, Actor::RetryButton, "act: retry");
         if launch_error && queued {

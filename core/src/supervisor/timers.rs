@@ -1,7 +1,7 @@
 //! Deadlines. The state keeps them, the shell sleeps until the earliest; after every input whatever
 //! is due happens here, in a fixed order.
 
-use super::live::{Child, Delivery, Live};
+use super::live::{Child, Delivery, Session};
 
 use super::{Act, AskId, Cx, State};
 use crate::id::SessionId;
@@ -50,14 +50,19 @@ impl State {
         }
         let heavy = self.load.is_heavy(now.mono, &self.limits);
         for session in self.sessions.values() {
-            for (at, due) in self.session_deadlines(&session.live, heavy) {
+            for (at, due) in self.session_deadlines(session, heavy) {
                 offer(Some(at), due.name());
             }
         }
         earliest
     }
 
-    fn session_deadlines(&self, live: &Live, heavy: bool) -> impl Iterator<Item = (Mono, Due)> {
+    fn session_deadlines(
+        &self,
+        session: &Session,
+        heavy: bool,
+    ) -> impl Iterator<Item = (Mono, Due)> {
+        let live = &session.live;
         // rule: A-02
         let handshake = |since: Mono| {
             let busy = heavy || self.lane.was_crowded(since);
@@ -79,9 +84,11 @@ impl State {
             .and_then(|turn| silence::deadline(turn, &self.limits, heavy).ok())
             .map(|(at, _)| (at, Due::Silence));
         let relaunch = live.relaunch.as_ref();
-        let telling = relaunch
-            .filter(|relaunch| !relaunch.told)
-            .map(|relaunch| (relaunch.since.plus(self.limits.cannot_launch_ms), Due::CannotLaunch));
+        // rule: A-14
+        let waits_since = relaunch.map(|relaunch| relaunch.since).or(live.placed_at);
+        let telling = waits_since
+            .filter(|_| !session.row.cannot_launch)
+            .map(|since| (since.plus(self.limits.cannot_launch_ms), Due::CannotLaunch));
         [
             child,
             live.eof_deadline.map(|at| (at, Due::EndOfOutput)),
@@ -89,9 +96,6 @@ impl State {
             live.ending.as_ref().map(|ending| (ending.deadline, Due::TurnEnd)),
             silence,
             live.resume_due.map(|at| (at, Due::Resume)),
-            live.placed_at
-                .filter(|_| relaunch.is_none())
-                .map(|at| (at.plus(self.limits.cannot_launch_ms), Due::CannotLaunch)),
             relaunch.and_then(|relaunch| relaunch.due).map(|(at, _)| (at, Due::Relaunch)),
             telling,
             live.rung_at.map(|at| (at, Due::Rung)),
@@ -118,7 +122,7 @@ impl State {
             .sessions
             .iter()
             .flat_map(|(id, session)| {
-                self.session_deadlines(&session.live, heavy)
+                self.session_deadlines(session, heavy)
                     .filter(|(at, _)| *at <= now)
                     .map(|(_, due)| (*id, due))
             })
@@ -199,14 +203,13 @@ impl State {
             self.stopped(cx, id, launch, 0);
             return;
         }
-        // a call that hangs for ever must not hold up every launch of the app
-        session.live.spawn_call = None;
         let live = &session.live;
-        let waiting = live.delivery.is_some() && live.relaunch.is_none();
-        let waiting = waiting || live.replay_after_stop.is_some();
-        session.live.replay_after_stop = None;
+        let waiting = live.delivery.is_some() || live.replay_after_stop.is_some();
+        // who is relaunched waits on, and is told in its time
+        let told = waiting && live.relaunch.is_none();
         cx.act(Act::Stop { session: id, launch });
-        if waiting {
+        if told {
+            session.live.replay_after_stop = None;
             self.launch_failed(cx, id, "The old CLI process does not end. Retry tries again.");
         }
     }
@@ -219,8 +222,6 @@ impl State {
         let Some(session) = self.session(id) else {
             return;
         };
-        // a call that hangs for ever must not hold up every launch of the app
-        session.live.spawn_call = None;
         let purpose = session.live.delivery.as_ref().map(Delivery::launch_for);
         self.stop_child(cx, id);
         match purpose {

@@ -10,13 +10,8 @@ fn rung_in_flight() -> (Port, SessionId) {
     port.exists = true;
     let id = port.create();
     port.pass(MINUTE);
+    port.give_up(id);
     let failed = Some(PendingAction::RecoveryFailed);
-    while port.row(id).pending != failed {
-        if port.row(id).status == Status::Running {
-            port.exit(id);
-        }
-        port.pass(10_000);
-    }
     while port.row(id).status != Status::Running {
         port.pass(1_000);
     }
@@ -119,11 +114,7 @@ fn a_retry_that_waits_for_a_launch_is_wanted_also_after_a_crash() {
     let mut port = Port::new(Limits::default());
     let id = port.create();
     port.pass(MINUTE);
-    port.exit(id);
-    port.fails.insert(id, (1, ENOENT));
-    while port.row(id).pending.is_some() || port.row(id).status != Status::Error {
-        port.pass(1_000);
-    }
+    port.fail_replay(id);
     port.blind = Some(EAGAIN);
     port.command(Command::Retry { session: id });
     port.pass(2 * MINUTE);
@@ -216,11 +207,7 @@ fn a_retry_that_is_refused_in_the_line_does_not_look_like_a_running_session() {
     let mut port = Port::new(Limits::default());
     let id = port.create();
     port.pass(MINUTE);
-    port.exit(id);
-    port.fails.insert(id, (1, ENOENT));
-    while port.row(id).pending.is_some() || port.row(id).status != Status::Error {
-        port.pass(1_000);
-    }
+    port.fail_replay(id);
     port.fails.insert(id, (8, EAGAIN));
     port.command(Command::Retry { session: id });
     port.pass(3_000);
@@ -393,13 +380,7 @@ fn retry_on_a_rung_that_stands_in_the_line_makes_it_the_persons_own() {
     port.exists = true;
     let id = port.create();
     port.pass(MINUTE);
-    let failed = Some(PendingAction::RecoveryFailed);
-    while port.row(id).pending != failed {
-        if port.row(id).status == Status::Running {
-            port.exit(id);
-        }
-        port.pass(10_000);
-    }
+    port.give_up(id);
     port.headroom = Headroom { memory_mib: Some(3), ..Headroom::default() };
     while port.row(id).status != Status::Starting {
         port.pass(1_000);

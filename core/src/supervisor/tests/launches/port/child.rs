@@ -99,6 +99,25 @@ impl Port {
         self.feed(Input::Stream { session, launch, event });
     }
 
+    /// Its child dies as often as it is brought back, until it is given up.
+    pub(in crate::supervisor::tests::launches) fn give_up(&mut self, id: SessionId) {
+        while self.row(id).pending != Some(PendingAction::RecoveryFailed) {
+            if self.row(id).status == Status::Running {
+                self.exit(id);
+            }
+            self.pass(10_000);
+        }
+    }
+
+    /// Its reply is cut off, and the replay cannot be launched for a lasting reason.
+    pub(in crate::supervisor::tests::launches) fn fail_replay(&mut self, id: SessionId) {
+        self.exit(id);
+        self.fails.insert(id, (1, super::ENOENT));
+        while self.row(id).pending.is_some() || self.row(id).status != Status::Error {
+            self.pass(1_000);
+        }
+    }
+
     /// What its child was sent last.
     pub(in crate::supervisor::tests::launches) fn last_line(
         &self,
