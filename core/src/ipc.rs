@@ -3,6 +3,7 @@
 //! The window receives facts, never labels: it asks [`crate::attention`] itself.
 
 use crate::block::Block;
+use crate::context::ContextUsage;
 use crate::id::{MessageId, SessionId};
 use crate::message::Queued;
 use crate::session::{Holder, SessionRow};
@@ -71,10 +72,8 @@ pub struct LiveView {
     pub relaunch: Option<RelaunchView>,
     /// How many launches go before this one, itself included; `None` when it waits for none.
     pub place: Option<u32>,
-    /// Tokens in the model's context, as last read.
-    pub context_tokens: Option<u64>,
-    /// The model's window, if known.
-    pub context_window: Option<u64>,
+    /// How full the model's context is; `None` when unknown (CW-01).
+    pub context: Option<ContextUsage>,
     /// The model in use, as the CLI names it.
     pub model: Option<String>,
     /// Background tasks that live.

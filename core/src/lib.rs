@@ -16,6 +16,7 @@ extern crate alloc;
 pub mod attention;
 pub mod block;
 pub mod card;
+pub mod context;
 pub mod engine;
 pub mod id;
 pub mod ipc;

@@ -106,6 +106,20 @@ pub fn contains_final_marker(text: &str) -> bool {
     has_line(text, FINAL_MARKER)
 }
 
+/// What follows the last final-message marker of the text; `None` where it has none (OD-29).
+pub fn after_final_marker(text: &str) -> Option<&str> {
+    let mut fence = Fence::default();
+    let mut at = 0;
+    let mut after = None;
+    for line in text.split_inclusive('\n') {
+        at += line.len();
+        if !fence.enter(line.trim_end_matches('\n')) && trim_end(line) == FINAL_MARKER {
+            after = text.get(at..);
+        }
+    }
+    after
+}
+
 /// Whether `wanted` stands alone on a line of the text, outside code fences.
 pub fn has_line(text: &str, wanted: &str) -> bool {
     let mut fence = Fence::default();

@@ -4,6 +4,7 @@
 //! `supervisor::live`. Legal combinations of status and pending action are contract section 5.1.
 
 use crate::card::Card;
+use crate::context::ContextUsage;
 use crate::id::{CliSessionId, MessageId, SessionId, Uuid};
 use crate::time::{Day, Wall};
 use crate::verdict::Source;
@@ -214,6 +215,16 @@ pub struct SessionRow {
     pub cannot_launch: bool,
     /// Why the last turn died.
     pub abort_cause: Option<AbortCause>,
+    /// `contextRecoverCount`: nudges for a full context since the last reset (CS-13).
+    pub context_recover_count: u8,
+    /// The full context was given up: no more nudges or notes until the reset (OD-42).
+    pub context_gave_up: bool,
+    /// Nudges for a mid-task stop since the last message of the person (OD-44).
+    pub auto_continue_count: u8,
+    /// The agent printed a marker in some turn.
+    pub prints_markers: bool,
+    /// How full the context was when the last turn ended; `None` when unknown (CW-01).
+    pub context: Option<ContextUsage>,
 
     /// The session that spawned it as a worker (OD-60).
     pub parent: Option<SessionId>,
@@ -303,6 +314,11 @@ impl SessionRow {
             ladder: Ladder::default(),
             cannot_launch: false,
             abort_cause: None,
+            context_recover_count: 0,
+            context_gave_up: false,
+            auto_continue_count: 0,
+            prints_markers: false,
+            context: None,
             parent: None,
             launch_request: None,
             gates: Vec::new(),

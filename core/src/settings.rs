@@ -160,6 +160,18 @@ impl Policy {
         self.settings.relentless_session_relaunch && !self.switches.relentless_relaunch
     }
 
+    /// Whether a turn that ran out of room is continued.
+    pub fn context_stall_recovery(&self) -> bool {
+        // rule: CS-24, AC-04
+        self.settings.context_stall_auto_recover_enabled
+    }
+
+    /// Whether a turn that stopped mid-task is continued.
+    pub fn auto_continue(&self) -> bool {
+        // rule: AC-02, AC-04
+        self.settings.auto_continue_mid_task_enabled
+    }
+
     /// Whether a turn that ended without visible text is routed to recovery.
     pub fn thinking_only_recovery(&self) -> bool {
         // rule: TE-07

@@ -105,8 +105,15 @@ pub struct TurnFacts {
     pub card_open: bool,
     /// The turn compacted the history (PR-08 turnHadCompactEvent).
     pub compacted: bool,
-    /// Text of the final assistant message, bounded.
+    /// A compaction failed, in the CLI's words.
+    pub compact_failed: Option<String>,
+    /// Main-thread text was said, since the last compaction if there was one (OD-42
+    /// turnHadVisibleAnswer).
+    pub visible_answer: bool,
+    /// Text of the final assistant message, bounded: what follows its marker, if it has one.
     pub final_text: String,
+    /// `final_text` follows a marker.
+    pub marked: bool,
     /// The API message `final_text` belongs to.
     final_message: String,
     /// The final message marker was seen (FM-02).
@@ -121,8 +128,6 @@ pub struct TurnFacts {
     pub last_assistant: Option<Uuid>,
     /// Why the last message stopped.
     pub stop_reason: Option<String>,
-    /// Input tokens of the last main-thread message.
-    pub context_tokens: Option<u64>,
 }
 
 impl TurnFacts {
@@ -144,7 +149,10 @@ impl TurnFacts {
             compacting: false,
             card_open: false,
             compacted: false,
+            compact_failed: None,
+            visible_answer: false,
             final_text: String::new(),
+            marked: false,
             final_message: String::new(),
             final_marker: false,
             last_block: None,
@@ -152,7 +160,6 @@ impl TurnFacts {
             rate_limit: None,
             last_assistant: None,
             stop_reason: None,
-            context_tokens: None,
         }
     }
 
@@ -172,10 +179,16 @@ impl TurnFacts {
                 self.retry_until = Some(now.plus(*delay_ms));
                 self.retry = Some((*attempt, *max));
             }
-            StreamEvent::Status { status, .. } => {
+            StreamEvent::Status { status, compact_result, compact_error, .. } => {
                 self.compacting = status.as_deref() == Some("compacting");
+                if compact_result.as_deref() == Some("failed") {
+                    self.compact_failed = Some(compact_error.clone().unwrap_or_default());
+                }
             }
-            StreamEvent::CompactBoundary { .. } => self.compacted = true,
+            StreamEvent::CompactBoundary { .. } => {
+                self.compacted = true;
+                self.visible_answer = false;
+            }
             StreamEvent::RateLimit(limit) => {
                 self.rate_limit = (limit.status == "rejected").then(|| limit.clone());
             }
@@ -224,11 +237,10 @@ impl TurnFacts {
         self.retry_until = None;
         self.retry = None;
         match &partial.kind {
-            PartialKind::MessageStart { context_tokens } => {
+            PartialKind::MessageStart { .. } => {
                 // the next message follows every result: what is still open was abandoned
                 self.tools.clear();
                 self.phase = MessagePhase::BetweenBlocks;
-                self.context_tokens = Some(*context_tokens);
                 self.rate_limit = None;
             }
             PartialKind::BlockStart { block, .. } => {
@@ -272,9 +284,6 @@ impl TurnFacts {
         self.real_output = true;
         self.rate_limit = None;
         self.last_assistant = line.uuid.or(self.last_assistant);
-        if line.context_tokens > 0 {
-            self.context_tokens = Some(line.context_tokens);
-        }
         if line.stop_reason.is_some() {
             self.stop_reason.clone_from(&line.stop_reason);
         }
@@ -284,25 +293,42 @@ impl TurnFacts {
         }
         if self.final_message != line.message {
             self.final_message.clone_from(&line.message);
-            self.final_text.clear();
+            self.forget_text();
         }
         for content in &line.content {
             match content {
-                Content::Text(text) => {
-                    self.final_marker |= prompt::contains_final_marker(text);
-                    append_bounded(&mut self.final_text, text, limits.final_text_max_bytes);
-                    self.last_block = Some(LastBlock::Text);
-                }
+                Content::Text(text) => self.observe_text(text, limits),
                 Content::Thinking(_) => self.last_block = Some(LastBlock::Thinking),
                 Content::ToolUse { id, name, input } => {
                     self.last_block = Some(LastBlock::ToolUse);
-                    self.final_text.clear();
+                    self.forget_text();
                     let detail = tool_detail(input);
                     self.tools.insert(id.clone(), RunningTool { name: name.clone(), detail });
                 }
                 Content::Other => {}
             }
         }
+    }
+
+    fn observe_text(&mut self, text: &str, limits: &Limits) {
+        // rule: OD-29
+        let (marked, text) = match prompt::after_final_marker(text) {
+            Some(after) => (true, after),
+            None => (false, text),
+        };
+        if marked {
+            self.forget_text();
+            (self.final_marker, self.marked) = (true, true);
+        }
+        self.visible_answer |= !prompt::cut_markers(text).trim().is_empty();
+        append_bounded(&mut self.final_text, text, limits.final_text_max_bytes);
+        self.last_block = Some(LastBlock::Text);
+    }
+
+    /// What was said so far is not the final message.
+    fn forget_text(&mut self) {
+        self.final_text.clear();
+        self.marked = false;
     }
 
     fn observe_synthetic(&mut self, line: &AssistantLine) {
@@ -331,7 +357,7 @@ impl TurnFacts {
         for result in &echo.results {
             self.tools.remove(&result.tool_use);
             self.last_block = Some(LastBlock::ToolResult);
-            self.final_text.clear();
+            self.forget_text();
         }
     }
 

@@ -32,6 +32,10 @@ pub enum Actor {
     StallWatchdog,
     /// The liveness watchdog: children that are gone.
     LivenessWatchdog,
+    /// The recovery of turns that ran out of room.
+    ContextStall,
+    /// Auto-Continue Mid-Task.
+    AutoContinue,
     /// The app itself (settings, migration, boot).
     App,
 }
@@ -52,6 +56,8 @@ impl Actor {
             Actor::Relaunch => "relaunch",
             Actor::StallWatchdog => "stall-watchdog",
             Actor::LivenessWatchdog => "liveness-watchdog",
+            Actor::ContextStall => "context-stall",
+            Actor::AutoContinue => "auto-continue",
             Actor::App => "app",
         }
     }

@@ -26,6 +26,13 @@ pub fn control_line(control: &Control) -> String {
             "request": { "subtype": "initialize", "sdkMcpServers": [mcp::SERVER] },
         }),
         Control::Interrupt { request } => ask(request, "interrupt"),
+        // rule: A-08
+        // the full answer would ask the API to count
+        Control::ContextUsage { request } => json!({
+            "type": "control_request",
+            "request_id": request,
+            "request": { "subtype": "get_context_usage", "detail": "summary" },
+        }),
         Control::Answer { request, response } => json!({
             "type": "control_response",
             "response": { "subtype": "success", "request_id": request, "response": response },

@@ -6,9 +6,6 @@ use super::{Cx, State};
 use crate::id::SessionId;
 use crate::prompt;
 use crate::session::{AbortCause, PendingAction, Status};
-use crate::turn::TurnFacts;
-use crate::turn_end::Frozen;
-use crate::turn_end::outcome::Outcome;
 use crate::verdict::Actor;
 use alloc::string::String;
 
@@ -36,12 +33,7 @@ impl State {
         let own = session.live.stamped_before.take();
         if session.live.before_local.is_some() {
             // a local command died with its child: there is no reply to bring back
-            let frozen = Frozen {
-                turn: TurnFacts::new(session.row.turn_count, None, now.mono),
-                outcome: Outcome::LocalCommand { words: None },
-                asked: None,
-            };
-            self.as_before(cx, id, &frozen);
+            self.as_before(cx, id, None);
             return;
         }
         let changes = session.live.builder.cut_off(now);

@@ -141,7 +141,7 @@ impl State {
                     let cut_at = self.cut_at(session);
                     found.exists && cut_at.is_none_or(|at| found.present.contains(&at))
                 });
-                self.turn_end_answered(cx, session, Some(ask), exists);
+                self.turn_end_answered(cx, session, ask, exists);
             }
             AskFor::Folder { session } => {
                 let busy = self.nobody_looked(&answer);

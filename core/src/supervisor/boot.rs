@@ -4,6 +4,7 @@ use super::lane::Lane;
 use super::live::{Child, Live, Session};
 use super::surface::Boot;
 use super::{Cx, State};
+use crate::context::ContextReading;
 use crate::id::{Rng, SessionId};
 use crate::load::Meter;
 use crate::recovery::crash::{self, CrashVerdict};
@@ -31,7 +32,9 @@ impl State {
                 let queue: VecDeque<_> = queues.remove(&id).unwrap_or_default().into();
                 let last = blocks.get(&id).copied().unwrap_or_default();
                 let since = row.turn_since.unwrap_or(row.status_changed_at);
-                (id, Session { row, live: Live::new(last, queue, since) })
+                let mut live = Live::new(last, queue, since);
+                live.context = ContextReading::remembered(row.context);
+                (id, Session { row, live })
             })
             .collect();
         // children of a state that was lost to a panic are stopped before anything is launched

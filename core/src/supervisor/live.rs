@@ -4,6 +4,7 @@ use super::asks::LaunchFor;
 use super::relaunch::Relaunching;
 use super::surface::{AskId, LaunchId};
 use crate::card::Card;
+use crate::context::{ContextReading, resolve_context_warning_usage};
 use crate::id::MessageId;
 use crate::ipc::{Activity, LiveView, RelaunchView};
 use crate::launch::Conversation;
@@ -100,12 +101,21 @@ pub(super) struct StopAsked {
     pub send_now: bool,
 }
 
+/// What the end of a turn waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Awaits {
+    /// Whether the CLI still has the conversation.
+    Transcript(AskId),
+    /// How full the context is.
+    ContextUsage,
+}
+
 /// A turn whose end is being decided.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct PendingEnd {
     pub frozen: Frozen,
     pub result: Box<crate::stream::TurnResult>,
-    pub ask: AskId,
+    pub awaits: Awaits,
     pub deadline: Mono,
 }
 
@@ -170,7 +180,10 @@ pub(super) struct Live {
     pub held: Option<Holder>,
     /// The person chose to go on in a copy of a conversation that is held.
     pub copy_held: bool,
-    pub context_window: Option<u64>,
+    /// How full the model's context is, by all that was said of it.
+    pub context: ContextReading,
+    /// Our question about it that is open.
+    pub context_asked: Option<String>,
     pub model: Option<String>,
     pub background: u32,
     pub activity: Activity,
@@ -215,7 +228,8 @@ impl Live {
             folder_missing: false,
             held: None,
             copy_held: false,
-            context_window: None,
+            context: ContextReading::default(),
+            context_asked: None,
             model: None,
             background: 0,
             activity: Activity::Working,
@@ -301,8 +315,7 @@ impl Live {
                 words: relaunch.words.clone(),
             }),
             place: self.place,
-            context_tokens: self.turn.as_ref().and_then(|turn| turn.context_tokens),
-            context_window: self.context_window,
+            context: resolve_context_warning_usage(&self.context),
             model: self.model.clone(),
             background: self.background,
         }

@@ -11,6 +11,8 @@ mod cards;
 mod change;
 mod command;
 mod commands;
+mod context;
+mod engines;
 mod explain;
 mod held;
 mod ladder;

@@ -1,6 +1,7 @@
 //! Messages on their way to the child. The app queues, not the CLI, and every line is stored
 //! as sent before its bytes are written.
 
+use super::context::reset_nudges;
 use super::live::{Child, Delivery, Purpose, StopAsked};
 use super::replaying::{actor_of, still_failed};
 use super::{Act, Control, Write};
@@ -208,9 +209,12 @@ impl State {
         let now = cx.now;
         let number = self.sessions.get(&id).map_or(0, |session| session.row.turn_count + 1);
         let origin = line.map(|line| line.origin);
+        // a nudge goes on with the turn before it
+        let nudge = matches!(origin, Some(Origin::AutoNudge | Origin::AutoCommand));
         let actor = match (origin, replay) {
             (_, Some(source)) => actor_of(source),
             (Some(origin), None) if origin.is_real_user() => Actor::User,
+            (Some(_), None) if nudge => Actor::TurnEnd,
             (Some(_), None) => Actor::App,
             (None, None) => Actor::Stream,
         };
@@ -228,7 +232,7 @@ impl State {
             row.intent_running = true;
             row.turn = Some(OpenTurn { number, since: now.wall, replay, real_output: false });
             // a hidden recovery goes on counting from the turn's own start
-            if replay.is_none() || row.turn_since.is_none() {
+            if (replay.is_none() && !nudge) || row.turn_since.is_none() {
                 row.turn_since = Some(now.wall);
             }
             row.words = None;
@@ -241,13 +245,14 @@ impl State {
             if origin.is_some_and(Origin::is_real_user) {
                 // rule: CT-05
                 reset_budget(row);
+                reset_nudges(row);
             }
             remember(row, line, replay.is_some());
         });
         let Some(session) = self.session(id) else {
             return;
         };
-        if line.is_some() {
+        if line.is_some() && !nudge {
             // what stood before a turn of the CLI's own ends with the next line
             session.live.stamped_before = None;
         }
@@ -400,6 +405,10 @@ fn remember(row: &mut SessionRow, line: Option<&UserLine>, replay: bool) {
         LineText::Of(message) | LineText::HandoverThen { message, .. } => Some(*message),
         LineText::Own(_) => None,
     };
+    if line.origin == Origin::AutoNudge && memory.is_open() {
+        // what answers the nudge answers the message
+        push_new(&mut memory.continued_as, line.uuid);
+    }
     if !line.origin.is_replayable() {
         return;
     }

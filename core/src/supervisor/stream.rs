@@ -3,11 +3,13 @@
 use super::live::Child;
 use super::surface::LaunchId;
 use super::{Cx, State};
+use crate::context::resolve_context_warning_usage;
 use crate::id::SessionId;
 use crate::session::{CallState, PendingAction, Status, ToolCall};
 use crate::stream::{AssistantLine, Content, Init, LifecycleState, StreamEvent, UserEcho};
 use crate::turn::tool_detail;
 use crate::verdict::Actor;
+use serde_json::Value;
 
 impl State {
     pub(super) fn stream(
@@ -47,7 +49,7 @@ impl State {
             StreamEvent::ControlRequest { request, body } => self.asked(cx, id, request, body),
             StreamEvent::ControlCancel { request } => self.withdrawn(cx, id, &request),
             StreamEvent::ControlResponse { request, answer } => {
-                self.control_answer(cx, id, launch, &request, answer.is_ok());
+                self.control_answer(cx, id, launch, &request, answer);
             }
             StreamEvent::Result(result) => self.result(cx, id, result),
             StreamEvent::BackgroundTasks(tasks) => {
@@ -126,6 +128,11 @@ impl State {
         let Some(session) = self.session(id) else {
             return;
         };
+        let full = resolve_context_warning_usage(&session.live.context);
+        session.live.context.observe(event);
+        if resolve_context_warning_usage(&session.live.context) != full {
+            cx.touched.insert(id);
+        }
         let Some(turn) = session.live.turn.as_mut() else {
             return;
         };
@@ -231,11 +238,16 @@ impl State {
         id: SessionId,
         launch: LaunchId,
         request: &str,
-        ok: bool,
+        answer: Result<Value, alloc::string::String>,
     ) {
         let Some(session) = self.session(id) else {
             return;
         };
+        if session.live.context_asked.as_deref() == Some(request) {
+            self.context_answered(cx, id, answer.ok().as_ref());
+            return;
+        }
+        let ok = answer.is_ok();
         let handshake = match &session.live.child {
             Child::Handshaking { request: ours, .. } => ours == request,
             Child::None | Child::Spawning { .. } | Child::Up { .. } | Child::Stopping { .. } => {

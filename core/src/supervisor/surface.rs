@@ -194,6 +194,11 @@ pub enum Control {
         /// Our id.
         request: String,
     },
+    /// How full the context is.
+    ContextUsage {
+        /// Our id.
+        request: String,
+    },
     /// The answer to `can_use_tool`, as the CLI expects it.
     Answer {
         /// The CLI's id.

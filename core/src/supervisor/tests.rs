@@ -2,6 +2,7 @@
 
 mod aborts;
 mod cases;
+mod context;
 mod found;
 mod held;
 mod ladder;

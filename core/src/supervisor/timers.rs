@@ -167,7 +167,7 @@ impl State {
             Due::StopReport => self.stop_overdue(cx, id),
             Due::EndOfOutput => self.eof_overdue(cx, id),
             Due::Interrupt => self.interrupt_overdue(cx, id),
-            Due::TurnEnd => self.turn_end_answered(cx, id, None, None),
+            Due::TurnEnd => self.conclude_pending(cx, id),
             Due::Silence => self.silence(cx, id),
             Due::Resume => self.resume_due(cx, id),
             Due::Relaunch => self.relaunch_due(cx, id),

@@ -3,10 +3,11 @@
 
 use super::asks::AskFor;
 use super::ladder::GivenUp;
-use super::live::{Child, PendingEnd};
+use super::live::{Awaits, Child, PendingEnd, Session};
 use super::{AskId, Question, Write};
 use super::{Cx, State};
 use crate::block::BlockKind;
+use crate::engine::EngineFamily;
 use crate::id::{SessionId, Uuid};
 use crate::launch::Conversation;
 use crate::message::MessageState;
@@ -54,24 +55,34 @@ impl State {
             stop_asked: session.live.stop_asked.is_some(),
             fresh_resume: session.live.fresh_resume,
             transcript_exists: None,
-            api_key: false,
+            ..Context::default()
         };
-        let context = Context { api_key: self.api_key_of(id), ..context };
+        let context = self.with_account(id, context);
         let outcome = classify(&result, &turn, context);
         // rule: A-06
         if let Some(words) = unknown_values(&result, &turn, &outcome) {
             cx.log(Some(id), words);
         }
-        let frozen = Frozen { turn, outcome, asked };
+        let standing = self.standing(id);
+        let frozen = Frozen { turn, outcome, asked, standing };
         let maybe_gone = context.fresh_resume && result.is_error && result.num_turns == 0;
         if maybe_gone && self.ask_whether_gone(cx, id, &frozen, &result) {
+            return;
+        }
+        if self.waits_for_context(cx, id, &frozen, &result) {
             return;
         }
         self.conclude(cx, id, frozen, &result);
     }
 
-    fn api_key_of(&self, id: SessionId) -> bool {
-        self.sessions.get(&id).is_some_and(|session| self.account_has_key(&session.row.account))
+    /// What account and engine add to the facts.
+    fn with_account(&self, id: SessionId, context: Context) -> Context {
+        let key = |session: &Session| self.account_has_key(&session.row.account);
+        let custom_endpoint = match self.family(id) {
+            EngineFamily::Claude => false,
+            EngineFamily::AnthropicCompat | EngineFamily::ProxyBacked => true,
+        };
+        Context { api_key: self.sessions.get(&id).is_some_and(key), custom_endpoint, ..context }
     }
 
     /// A refused resume may mean that the CLI lost the conversation: the transcript tells.
@@ -100,7 +111,8 @@ impl State {
         let deadline = cx.now.mono.plus(wait);
         if let Some(session) = self.session(id) {
             let (frozen, result) = (frozen.clone(), Box::new(result.clone()));
-            session.live.ending = Some(PendingEnd { frozen, result, ask, deadline });
+            let awaits = Awaits::Transcript(ask);
+            session.live.ending = Some(PendingEnd { frozen, result, awaits, deadline });
         }
         true
     }
@@ -115,24 +127,22 @@ impl State {
         }
     }
 
-    /// The answer to the question of a pending end.
-    /// `ask` is `None` when its time is over.
+    /// The answer to the question of a pending end about the transcript.
     pub(super) fn turn_end_answered(
         &mut self,
         cx: &mut Cx,
         id: SessionId,
-        ask: Option<AskId>,
+        ask: AskId,
         exists: Option<bool>,
     ) {
-        let api_key = self.api_key_of(id);
         let Some(session) = self.session(id) else {
             return;
         };
-        let ours = |ending: &mut PendingEnd| ask.is_none_or(|ask| ask == ending.ask);
+        let ours = |ending: &mut PendingEnd| ending.awaits == Awaits::Transcript(ask);
         let Some(mut ending) = session.live.ending.take_if(ours) else {
             return;
         };
-        self.asks.remove(&ending.ask);
+        self.asks.remove(&ask);
         let Some(session) = self.session(id) else {
             return;
         };
@@ -140,13 +150,15 @@ impl State {
             stop_asked: session.live.stop_asked.is_some(),
             fresh_resume: session.live.fresh_resume,
             transcript_exists: exists,
-            api_key,
+            ..Context::default()
         };
+        let context = self.with_account(id, context);
         ending.frozen.outcome = classify(&ending.result, &ending.frozen.turn, context);
         self.conclude(cx, id, ending.frozen, &ending.result);
     }
 
-    /// Something came that cannot wait: a pending end is decided without its answer.
+    /// Something came that cannot wait, or the time is over: a pending end is decided without its
+    /// answer.
     pub(super) fn conclude_pending(&mut self, cx: &mut Cx, id: SessionId) {
         let Some(session) = self.session(id) else {
             return;
@@ -154,12 +166,18 @@ impl State {
         let Some(ending) = session.live.ending.take() else {
             return;
         };
-        self.asks.remove(&ending.ask);
+        if let Awaits::Transcript(ask) = ending.awaits {
+            self.asks.remove(&ask);
+        }
         self.conclude(cx, id, ending.frozen, &ending.result);
     }
 
     /// Runs the gates once and lets the row follow.
-    fn conclude(&mut self, cx: &mut Cx, id: SessionId, frozen: Frozen, result: &TurnResult) {
+    fn conclude(&mut self, cx: &mut Cx, id: SessionId, mut frozen: Frozen, result: &TurnResult) {
+        if let Some(session) = self.session(id) {
+            session.live.context.set_window(result.context_window);
+        }
+        self.read_context(cx, id, &mut frozen);
         let (gate, disposition) = dispose(&frozen, &self.policy, &self.limits);
         self.decided(cx, id, Actor::TurnEnd, format!("turn {}: {gate}", frozen.turn.number));
         let now = cx.now;
@@ -168,7 +186,6 @@ impl State {
         };
         session.live.fresh_resume = false;
         session.live.cost_child = session.live.cost_child.max(result.cost_microdollars);
-        session.live.context_window = result.context_window.or(session.live.context_window);
         let cost = session.live.cost_base + session.live.cost_child;
         let spent = cost.saturating_sub(session.row.cost_microdollars);
         let cut = matches!(disposition, Disposition::Abort { .. } | Disposition::Stopped);
@@ -224,10 +241,23 @@ impl State {
             return;
         }
         match disposition {
-            Disposition::AsBefore => self.as_before(cx, id, frozen),
+            Disposition::AsBefore => {
+                let said = if let Outcome::LocalCommand { words } = &frozen.outcome {
+                    words.clone()
+                } else {
+                    None
+                };
+                self.as_before(cx, id, said);
+            }
             // rule: AB-09
-            // it failed before the person's Stop or Send now reached it: it was stopped all the same
-            Disposition::Abort { .. } if self.stop_asked(id) => {
+            // it failed before the person's Stop or Send now reached it: it was stopped all the same, and
+            // nothing goes on by itself what the person stopped
+            Disposition::Abort { .. }
+            | Disposition::RecoverContext
+            | Disposition::FinishAfterCompact
+            | Disposition::AutoContinue
+                if self.stop_asked(id) =>
+            {
                 self.finish_stop(cx, id);
                 self.send_after_stop(cx, id);
                 return;
@@ -260,6 +290,11 @@ impl State {
                     close(row);
                 });
             }
+            Disposition::RecoverContext => self.recover_context(cx, id, frozen),
+            Disposition::FinishAfterCompact => self.finish_after_compact(cx, id),
+            Disposition::GiveUpContext => self.give_up_context(cx, id, frozen),
+            Disposition::AutoContinue => self.auto_continue(cx, id),
+            Disposition::Stalled => self.stalled(cx, id),
             Disposition::Finished { delivered, asked, nothing_said } => {
                 self.finished(cx, id, frozen, ended, (delivered, asked));
                 if nothing_said {
@@ -360,7 +395,11 @@ impl State {
 
     /// Where the row goes after a turn that nobody asked for: a stamp that stood before it comes back,
     /// the cut-off message is still to be answered (AB-08).
-    fn after_own_turn(&mut self, id: SessionId, to: RowState) -> (RowState, Option<Wall>) {
+    pub(super) fn after_own_turn(
+        &mut self,
+        id: SessionId,
+        to: RowState,
+    ) -> (RowState, Option<Wall>) {
         // rule: AB-08
         let stamped = self.session(id).and_then(|session| {
             let stamped = session.live.stamped_before.take();
@@ -373,13 +412,8 @@ impl State {
     }
 
     /// A local command of the CLI changes nothing but what it says.
-    pub(super) fn as_before(&mut self, cx: &mut Cx, id: SessionId, frozen: &Frozen) {
+    pub(super) fn as_before(&mut self, cx: &mut Cx, id: SessionId, words: Option<String>) {
         // rule: A-17
-        let words = if let Outcome::LocalCommand { words } = &frozen.outcome {
-            words.clone()
-        } else {
-            None
-        };
         let Some(session) = self.session(id) else {
             return;
         };

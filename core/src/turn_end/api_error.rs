@@ -5,7 +5,6 @@ use super::{Disposition, Frozen};
 use crate::limits::Limits;
 use crate::session::{AbortCause, PendingAction, Status};
 use crate::settings::Policy;
-use alloc::string::ToString;
 
 pub(super) fn gate(frozen: &Frozen, _: &Policy, _: &Limits) -> Option<Disposition> {
     match &frozen.outcome {
@@ -38,19 +37,11 @@ pub(super) fn gate(frozen: &Frozen, _: &Policy, _: &Limits) -> Option<Dispositio
             words: Some(words.clone()),
             until: None,
         }),
-        Outcome::OutOfRoomGiveUp { .. } | Outcome::OutOfRoom { .. } => Some(Disposition::Row {
-            status: Status::NeedsYou,
-            pending: None,
-            words: Some("context is full; nothing compacts it yet".to_string()),
-            until: None,
-        }),
-        Outcome::Unfinished => Some(Disposition::Row {
-            status: Status::Stalled,
-            pending: None,
-            words: Some("stopped mid-task; nothing continues it yet".to_string()),
-            until: None,
-        }),
-        Outcome::LocalCommand { .. }
+        Outcome::OutOfRoomGiveUp { .. }
+        | Outcome::OutOfRoom { .. }
+        | Outcome::ForcedCompact { .. }
+        | Outcome::Unfinished
+        | Outcome::LocalCommand { .. }
         | Outcome::Stopped
         | Outcome::RateLimited { .. }
         | Outcome::Dropped

@@ -21,6 +21,7 @@ pub(super) fn finished(frozen: &Frozen) -> Disposition {
         | Outcome::KnownTerminal { .. }
         | Outcome::AuthRequired { .. }
         | Outcome::OutOfRoomGiveUp { .. }
+        | Outcome::ForcedCompact { .. }
         | Outcome::OutOfRoom { .. }
         | Outcome::Aborted { .. }
         | Outcome::Unfinished

@@ -1,10 +1,14 @@
 //! What a finished turn means: one ordered list of gates over frozen facts; the first that claims
 //! the turn wins.
 //!
-//! The order is the contract's turn-end order (section 6). Steps whose rules come with later work
-//! (deliberate waits, context recovery, gate reports, Auto-Continue, the summary card) have no
-//! entry yet; their place is between the ones that stand here.
+//! The order is the contract's turn-end order (section 6). A question is recorded when it is asked
+//! and stops the gates that would act on the turn; it is shown by the gate that stands for it. Steps
+//! whose rules come with later work (gate reports, the summary card) have no entry yet; their place is
+//! between the ones that stand here.
 
+pub mod auto_continue;
+pub mod context_stall;
+pub mod finished_reason;
 pub mod outcome;
 
 mod api_error;
@@ -13,6 +17,8 @@ mod finish;
 mod question;
 mod rate_limit;
 
+use crate::context::ContextUsage;
+use crate::engine::EngineFamily;
 use crate::limits::Limits;
 use crate::session::{AbortCause, PendingAction, Status, StopReason};
 use crate::settings::Policy;
@@ -30,6 +36,45 @@ pub struct Frozen {
     pub outcome: Outcome,
     /// The pending action that stood when the result came, if it asks something of a person.
     pub asked: Option<PendingAction>,
+    /// What its session brings along.
+    pub standing: Standing,
+}
+
+impl Frozen {
+    /// The session waits on purpose (WD-02).
+    pub fn waits(&self) -> bool {
+        false
+    }
+}
+
+/// What a session brings to the end of its turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// Its engine.
+    pub family: EngineFamily,
+    /// How full its context is, once that is known.
+    pub usage: Option<ContextUsage>,
+    /// Its agent printed a marker in an earlier turn.
+    pub prints_markers: bool,
+    /// Nudges for a full context since the last reset.
+    pub context_nudges: u8,
+    /// Its full context was given up, and nothing has reset that.
+    pub gave_up: bool,
+    /// Nudges for a mid-task stop since the last message of the person.
+    pub auto_continued: u8,
+}
+
+impl Default for Standing {
+    fn default() -> Self {
+        Standing {
+            family: EngineFamily::Claude,
+            usage: None,
+            prints_markers: false,
+            context_nudges: 0,
+            gave_up: false,
+            auto_continued: 0,
+        }
+    }
 }
 
 /// What becomes of the row.
@@ -73,6 +118,16 @@ pub enum Disposition {
         /// Resumes at this time, if one is known.
         until: Option<Wall>,
     },
+    /// Its context is full: it is continued (CS-08, CS-09).
+    RecoverContext,
+    /// The context was compacted for it: now it is asked to finish (CS-35).
+    FinishAfterCompact,
+    /// Its context stays full: the person is told (CS-15).
+    GiveUpContext,
+    /// It stopped mid-task and is nudged on (AC-02).
+    AutoContinue,
+    /// It stopped mid-task and nobody continues it (OD-45).
+    Stalled,
     /// The turn is finished.
     Finished {
         /// Its answer reached the person.
@@ -88,11 +143,13 @@ pub enum Disposition {
 type Gate = fn(&Frozen, &Policy, &Limits) -> Option<Disposition>;
 
 /// The gates in their order (contract section 6, turn-end order), with their names for the log.
-pub const GATES: [(&str, Gate); 5] = [
+pub const GATES: [(&str, Gate); 7] = [
     ("rate-limit", rate_limit::gate),
+    ("context-stall", context_stall::gate),
     ("question", question::gate),
     ("api-error", api_error::gate),
     ("thinking-only-endturn-recovery", empty::gate),
+    ("auto-continue", auto_continue::gate),
     ("finish", finish::gate),
 ];
 

@@ -1,5 +1,6 @@
 //! The outcome of a turn, read from fields, never from prose (A-06, contract section 5.3).
 
+use crate::message::Origin;
 use crate::session::StopReason;
 use crate::stream::{RateLimit, TurnResult};
 use crate::time::Wall;
@@ -19,6 +20,8 @@ pub struct Context {
     pub transcript_exists: Option<bool>,
     /// The account authenticates with an API key (else with a login).
     pub api_key: bool,
+    /// Another engine than Claude answers: a full context is compacted for it.
+    pub custom_endpoint: bool,
 }
 
 /// What a turn's end is. First match of the table wins.
@@ -28,6 +31,11 @@ pub enum Outcome {
     LocalCommand {
         /// Its output or error, if it said any.
         words: Option<String>,
+    },
+    /// The `/compact` that the app forced (CS-09).
+    ForcedCompact {
+        /// Why nothing was compacted, if it was not.
+        failed: Option<String>,
     },
     /// Our own Stop or Send now.
     Stopped,
@@ -130,11 +138,15 @@ pub fn classify(result: &TurnResult, turn: &TurnFacts, context: Context) -> Outc
     let status = result.status.or(error.status);
     let words = || words_of(result, error);
 
+    let interrupted = matches!(reason, Some("aborted_streaming" | "aborted_tools"));
+    if turn.origin == Some(Origin::AutoCommand) && !interrupted {
+        return Outcome::ForcedCompact { failed: compact_failed(result, turn) };
+    }
     if result.local_command.is_some() {
         let text = result.text.trim();
         return Outcome::LocalCommand { words: (!text.is_empty()).then(|| text.to_string()) };
     }
-    if matches!(reason, Some("aborted_streaming" | "aborted_tools")) {
+    if interrupted {
         return if context.stop_asked { Outcome::Stopped } else { Outcome::ForeignInterrupt };
     }
     if result.startup_failure.is_some() {
@@ -184,6 +196,18 @@ pub fn unknown_values(result: &TurnResult, turn: &TurnFacts, outcome: &Outcome) 
     (!odd.is_empty()).then(|| format!("a failed turn with unknown values: {}", odd.join(", ")))
 }
 
+/// Why the app's own `/compact` compacted nothing, if it did not.
+fn compact_failed(result: &TurnResult, turn: &TurnFacts) -> Option<String> {
+    if turn.compacted && turn.compact_failed.is_none() && !result.is_error {
+        return None;
+    }
+    let words = turn.compact_failed.as_deref().filter(|words| !words.trim().is_empty());
+    Some(match words {
+        Some(words) => shorten(words),
+        None => text_or(result, "The context could not be compacted."),
+    })
+}
+
 fn rate_limited<'a>(
     turn: &'a TurnFacts,
     error: &ErrorLine,
@@ -229,10 +253,12 @@ fn failed(
         };
     }
     match reason {
-        Some("rapid_refill_breaker" | "blocking_limit") => {
+        // rule: A-25
+        Some("blocking_limit") if !context.custom_endpoint => {
             return Outcome::OutOfRoomGiveUp { words };
         }
-        Some("prompt_too_long") => return Outcome::OutOfRoom { words },
+        Some("rapid_refill_breaker") => return Outcome::OutOfRoomGiveUp { words },
+        Some("prompt_too_long" | "blocking_limit") => return Outcome::OutOfRoom { words },
         Some("image_error" | "max_turns" | "budget_exhausted") => {
             return Outcome::ApiError { words };
         }

@@ -19,6 +19,7 @@ pub(super) fn gate(frozen: &Frozen, _: &Policy, _: &Limits) -> Option<Dispositio
         | Outcome::KnownTerminal { .. }
         | Outcome::AuthRequired { .. }
         | Outcome::OutOfRoomGiveUp { .. }
+        | Outcome::ForcedCompact { .. }
         | Outcome::OutOfRoom { .. }
         | Outcome::Aborted { .. }
         | Outcome::Unfinished

@@ -1,5 +1,7 @@
 //! The outcome table row by row, and the gates over it.
 
+mod nudges;
+
 use super::outcome::{Context, Outcome, classify};
 use super::*;
 use crate::message::Origin;
@@ -78,6 +80,15 @@ fn every_row_of_the_outcome_table() {
     let pause = TurnResult { stop_reason: Some("pause_turn".into()), ..good("x") };
     let refusal = TurnResult { stop_reason: Some("refusal".into()), ..bad("api_error", None) };
     let none = "No conversation found".to_string();
+    let elsewhere = Context { custom_endpoint: true, ..plain };
+    let forced = |change: fn(&mut TurnFacts)| {
+        let mut facts = TurnFacts::new(1, Some(Origin::AutoCommand), Mono(0));
+        change(&mut facts);
+        (compact.clone(), facts)
+    };
+    let compacted = forced(|facts| facts.compacted = true);
+    let not_compacted = forced(|facts| facts.compact_failed = Some("no room".into()));
+    let compact = compact.clone();
 
     let table = [
         (compact, turn(), plain, Outcome::LocalCommand { words: None }),
@@ -138,6 +149,14 @@ fn every_row_of_the_outcome_table() {
             Outcome::OutOfRoomGiveUp { words: words() },
         ),
         (bad("blocking_limit", None), turn(), plain, Outcome::OutOfRoomGiveUp { words: words() }),
+        (bad("blocking_limit", None), turn(), elsewhere, Outcome::OutOfRoom { words: words() }),
+        (compacted.0, compacted.1, elsewhere, Outcome::ForcedCompact { failed: None }),
+        (
+            not_compacted.0,
+            not_compacted.1,
+            elsewhere,
+            Outcome::ForcedCompact { failed: Some("no room".into()) },
+        ),
         (bad("prompt_too_long", Some(400)), turn(), plain, Outcome::OutOfRoom { words: words() }),
         (bad("api_error", None), cut_window, plain, Outcome::OutOfRoom { words: words() }),
         (bad("api_error", None), cut, plain, Outcome::Unfinished),
@@ -174,7 +193,7 @@ fn every_row_of_the_outcome_table() {
 }
 
 fn frozen(outcome: Outcome, asked: Option<PendingAction>) -> Frozen {
-    Frozen { turn: turn(), outcome, asked }
+    Frozen { turn: turn(), outcome, asked, standing: Standing::default() }
 }
 
 // proves: RA-05
@@ -185,7 +204,15 @@ fn the_gates_in_their_order() {
     let names: Vec<_> = GATES.iter().map(|(name, _)| *name).collect();
     assert_eq!(
         names,
-        ["rate-limit", "question", "api-error", "thinking-only-endturn-recovery", "finish"]
+        [
+            "rate-limit",
+            "context-stall",
+            "question",
+            "api-error",
+            "thinking-only-endturn-recovery",
+            "auto-continue",
+            "finish"
+        ]
     );
     let run = |f: &Frozen| dispose(f, &policy, &limits);
     let question = Some(PendingAction::Question);

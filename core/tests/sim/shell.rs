@@ -89,6 +89,8 @@ impl World {
         let Some(child) = self.children.get_mut(&key) else { return };
         match control {
             Control::Initialize { request } => child.initialize(&request, late, &self.files),
+            // this CLI is too old to know: the end of a turn goes on without it
+            Control::ContextUsage { request } => child.answered(&request, false),
             Control::Interrupt { .. } => {
                 child.interrupt(obeys);
                 if !obeys {

@@ -158,8 +158,7 @@ fn tag(view: &RowView) -> Option<(String, &'static str)> {
 
 /// How full the model's context is, in whole per cent rounded down; `None` when unknown.
 pub fn context_percent(view: &RowView) -> Option<u64> {
-    let (used, window) = (view.live.context_tokens?, view.live.context_window?);
-    used.checked_mul(100)?.checked_div(window).map(|percent| percent.min(100))
+    view.live.context.map(|usage| usage.percent().min(100))
 }
 
 /// What a row says: title, label, reason, project, age, then unread, queued and the key.
@@ -190,6 +189,7 @@ fn spoken(view: &RowView, seen: &Attention, now: Wall) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use omniscio_core::context::ContextUsage;
     use omniscio_core::id::Uuid;
     use omniscio_core::ipc::LiveView;
     use omniscio_core::limits::Limits;
@@ -214,9 +214,9 @@ mod tests {
              3 hours. Unread. C retries."
         );
         assert_eq!(tag(&view), None);
-        (view.live.context_tokens, view.live.context_window) = (Some(187_999), Some(200_000));
+        view.live.context = Some(ContextUsage { tokens: 187_999, window: 200_000 });
         assert_eq!(tag(&view), Some(("93 %".into(), "context")));
-        view.live.context_window = Some(0);
+        view.live.context = None;
         assert_eq!(context_percent(&view), None);
     }
 }

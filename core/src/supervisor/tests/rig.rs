@@ -48,6 +48,8 @@ pub(super) struct Rig {
     pub(super) settings: Settings,
     /// Switches of the environment at the next start.
     pub(super) switches: KillSwitches,
+    /// What the CLI says of its context: tokens and window; `None` answers nothing.
+    pub(super) context: Option<(u64, u64)>,
     /// The shell can tell nothing.
     pub(super) blind: bool,
     /// Stops are asked for and never reported.
@@ -88,6 +90,7 @@ impl Rig {
             sampled: Mono(0),
             settings: Settings::default(),
             switches: KillSwitches::default(),
+            context: Some((1_000, 200_000)),
             blind: false,
             hold_stops: false,
             hold_looks: false,
@@ -225,9 +228,11 @@ impl Rig {
                 self.lines.push(line);
                 None
             }
-            Act::Control { control, .. } => {
+            Act::Control { session, launch, control } => {
+                let answer = self.context_answer(&control);
                 self.controls.push(control);
-                None
+                let event = answer?;
+                Some(Input::Stream { session, launch, event })
             }
             Act::Stop { session, launch } => {
                 self.stops += 1;
@@ -383,7 +388,10 @@ impl Rig {
         self.spawn();
         let request = self.controls.iter().rev().find_map(|control| match control {
             Control::Initialize { request } => Some(request.clone()),
-            Control::Interrupt { .. } | Control::Answer { .. } | Control::Refuse { .. } => None,
+            Control::Interrupt { .. }
+            | Control::ContextUsage { .. }
+            | Control::Answer { .. }
+            | Control::Refuse { .. } => None,
         });
         let request = request.expect("a handshake");
         self.stream(StreamEvent::ControlResponse { request, answer: Ok(json!({})) });

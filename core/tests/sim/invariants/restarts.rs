@@ -46,7 +46,9 @@ impl Oracle {
             | Actor::Launch
             | Actor::Relaunch
             | Actor::LivenessWatchdog
-            | Actor::StallWatchdog => false,
+            | Actor::StallWatchdog
+            | Actor::ContextStall
+            | Actor::AutoContinue => false,
         };
         if !restarts {
             return;
@@ -110,6 +112,8 @@ impl Oracle {
             | Actor::Relaunch
             | Actor::LivenessWatchdog
             | Actor::StallWatchdog
+            | Actor::ContextStall
+            | Actor::AutoContinue
             | Actor::App => {}
         }
     }
@@ -133,6 +137,8 @@ impl Oracle {
             | Actor::Relaunch
             | Actor::LivenessWatchdog
             | Actor::StallWatchdog
+            | Actor::ContextStall
+            | Actor::AutoContinue
             | Actor::App => false,
         };
         if wrong {
@@ -174,6 +180,8 @@ impl Oracle {
             | Actor::Relaunch
             | Actor::LivenessWatchdog
             | Actor::StallWatchdog
+            | Actor::ContextStall
+            | Actor::AutoContinue
             | Actor::App => before.status != Status::Archived,
         };
         if !allowed {

@@ -45,7 +45,10 @@ impl Rig {
         self.feed(Input::Spawned { session, launch, child });
         let request = self.controls.iter().rev().find_map(|control| match control {
             Control::Initialize { request } => Some(request.clone()),
-            Control::Interrupt { .. } | Control::Answer { .. } | Control::Refuse { .. } => None,
+            Control::Interrupt { .. }
+            | Control::ContextUsage { .. }
+            | Control::Answer { .. }
+            | Control::Refuse { .. } => None,
         });
         let request = request.expect("a handshake");
         self.tell(one, StreamEvent::ControlResponse { request, answer: Ok(json!({})) });

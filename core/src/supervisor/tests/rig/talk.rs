@@ -72,6 +72,16 @@ impl Rig {
         })));
     }
 
+    /// The answer to a question about the context.
+    pub(super) fn context_answer(&self, control: &Control) -> Option<StreamEvent> {
+        let Control::ContextUsage { request } = control else {
+            return None;
+        };
+        let (tokens, window) = self.context?;
+        let answer = Ok(json!({"totalTokens": tokens, "rawMaxTokens": window}));
+        Some(StreamEvent::ControlResponse { request: request.clone(), answer })
+    }
+
     pub(in crate::supervisor::tests) fn local_result(&mut self, command: &str, text: &str) {
         self.stream(StreamEvent::Result(Box::new(TurnResult {
             subtype: "success".into(),

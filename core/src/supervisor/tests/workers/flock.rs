@@ -323,6 +323,7 @@ impl Flock {
             Control::Initialize { request } if *of == session => Some(request.clone()),
             Control::Initialize { .. }
             | Control::Interrupt { .. }
+            | Control::ContextUsage { .. }
             | Control::Answer { .. }
             | Control::Refuse { .. } => None,
         });
