@@ -33,7 +33,7 @@ pub enum ContextLevel {
 impl ContextUsage {
     /// Whether the context is this full or fuller. Nothing is rounded.
     pub fn at_least(self, percent: u64) -> bool {
-        // rule: CS-02, OD-42
+        // rule: CS-02
         u128::from(self.tokens) * 100 >= u128::from(percent) * u128::from(self.window)
     }
 

@@ -4,6 +4,8 @@
 //! that must be true of any set.
 
 use crate::time::Millis;
+use crate::turn_end::auto_continue::AUTO_CONTINUE_MAX;
+use crate::turn_end::context_stall::CONTEXT_STALL_RECOVER_MAX;
 use serde::{Deserialize, Serialize};
 
 /// All limits. The defaults are the contract's.
@@ -118,6 +120,10 @@ pub struct Limits {
     /// A folder of an open session is looked at again this often (PF-05).
     pub folder_recheck_ms: Millis,
 
+    /// Nudges in a row for a full context (CS-14).
+    pub context_stall_recover_max: u8,
+    /// Nudges for mid-task stops after one message of the person (OD-44).
+    pub auto_continue_max: u8,
     /// A transcript block that is still open is saved at most this often.
     pub block_save_ms: Millis,
     /// The final text kept in memory, in bytes.
@@ -197,6 +203,8 @@ impl Default for Limits {
             turn_end_ask_ms: 2_000,
             folder_probe_ms: 2_000,
             folder_recheck_ms: 60_000,
+            context_stall_recover_max: CONTEXT_STALL_RECOVER_MAX,
+            auto_continue_max: AUTO_CONTINUE_MAX,
             block_save_ms: 1_000,
             final_text_max_bytes: 64 * 1024,
             line_max_bytes: 16 * 1024 * 1024,

@@ -311,7 +311,6 @@ impl TurnFacts {
     }
 
     fn observe_text(&mut self, text: &str, limits: &Limits) {
-        // rule: OD-29
         let (marked, text) = match prompt::after_final_marker(text) {
             Some(after) => (true, after),
             None => (false, text),

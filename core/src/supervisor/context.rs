@@ -11,7 +11,7 @@ use crate::engine::EngineFamily;
 use crate::id::SessionId;
 use crate::message::{LineText, Origin, UserLine};
 use crate::prompt;
-use crate::session::{AbortCause, SessionRow, Status};
+use crate::session::{AbortCause, PendingAction, SessionRow, Status};
 use crate::stream::TurnResult;
 use crate::turn_end::context_stall::stall_facts;
 use crate::turn_end::finished_reason::turn_finished_reason;
@@ -20,6 +20,7 @@ use crate::turn_end::{Frozen, Standing};
 use crate::verdict::Actor;
 use alloc::boxed::Box;
 use alloc::format;
+use alloc::string::String;
 use serde_json::Value;
 
 impl State {
@@ -151,9 +152,14 @@ impl State {
     }
 
     /// The context stays full: the person is told once, and has the session.
-    pub(super) fn give_up_context(&mut self, cx: &mut Cx, id: SessionId, frozen: &Frozen) {
-        // rule: CS-15, CS-16, CS-17, OD-42
-        let (to, stamped_at) = self.after_own_turn(id, (Status::NeedsYou, None));
+    pub(super) fn give_up_context(
+        &mut self,
+        cx: &mut Cx,
+        id: SessionId,
+        frozen: &Frozen,
+        tell: bool,
+    ) {
+        // rule: CS-15, CS-16, CS-17
         let why = match &frozen.outcome {
             Outcome::OutOfRoomGiveUp { words } | Outcome::OutOfRoom { words } => Some(words),
             Outcome::ForcedCompact { failed } => failed.as_ref(),
@@ -173,19 +179,30 @@ impl State {
         };
         let why = why.map(|why| format!(": {why}")).unwrap_or_default();
         let words = format!("may need a fresh session{why}");
-        self.enter(cx, id, Actor::ContextStall, "give-up", to, |row| {
-            row.status_changed_at = stamped_at.unwrap_or(row.status_changed_at);
-            row.context_gave_up = true;
-            row.delivered = false;
-            row.words = Some(words);
-            close(row);
-        });
+        self.to_person(cx, id, (Status::NeedsYou, None), "context give-up", Some(words));
+        if tell {
+            self.gave_up_context(cx, id);
+        }
+    }
+
+    /// No more nudges or notes until the reset; this one note is due.
+    pub(super) fn gave_up_context(&mut self, cx: &mut Cx, id: SessionId) {
+        // rule: CS-16
+        self.change(cx, id, Actor::ContextStall, "told", |row| row.context_gave_up = true);
         self.note(cx, id, prompt::NOTE_FRESH_SESSION);
+    }
+
+    /// The context is full, and the recovery is switched off.
+    pub(super) fn left_full(&mut self, cx: &mut Cx, id: SessionId, words: Option<String>) {
+        // rule: CS-24
+        let why = words.map(|words| format!(": {words}")).unwrap_or_default();
+        let words = Some(format!("context is full; auto-recovery is off{why}"));
+        self.to_person(cx, id, (Status::NeedsYou, None), "context is full", words);
     }
 
     /// Continues a turn that stopped mid-task.
     pub(super) fn auto_continue(&mut self, cx: &mut Cx, id: SessionId) {
-        // rule: AC-02, OD-44
+        // rule: AC-02
         if !self.takes_lines(id) {
             self.stalled(cx, id);
             return;
@@ -199,12 +216,23 @@ impl State {
 
     /// A mid-task stop that nobody continues.
     pub(super) fn stalled(&mut self, cx: &mut Cx, id: SessionId) {
-        // rule: OD-45
-        let (to, stamped_at) = self.after_own_turn(id, (Status::Stalled, None));
-        self.enter(cx, id, Actor::TurnEnd, "stopped mid-task", to, |row| {
+        self.to_person(cx, id, (Status::Stalled, None), "stopped mid-task", None);
+    }
+
+    /// The turn is over without its answer: the person goes on with the session.
+    fn to_person(
+        &mut self,
+        cx: &mut Cx,
+        id: SessionId,
+        to: (Status, Option<PendingAction>),
+        reason: &str,
+        words: Option<String>,
+    ) {
+        let (to, stamped_at) = self.after_own_turn(id, to);
+        self.enter(cx, id, Actor::TurnEnd, reason, to, |row| {
             row.status_changed_at = stamped_at.unwrap_or(row.status_changed_at);
             row.delivered = false;
-            row.words = None;
+            row.words = words;
             close(row);
         });
     }

@@ -12,6 +12,7 @@ mod change;
 mod command;
 mod commands;
 mod context;
+mod ending;
 mod engines;
 mod explain;
 mod held;

@@ -224,7 +224,7 @@ impl State {
             (None, None) => "a turn began by itself",
         };
         // a worker's task is nobody's message yet
-        let by_itself = line.is_none() || self.has_task(id);
+        let by_itself = line.is_none() || nudge || self.has_task(id);
         let to = (Status::Running, self.failed_until_output(id, by_itself, replay));
         self.enter(cx, id, actor, reason, to, |row| {
             row.turn_count = number;

@@ -1,18 +1,15 @@
 //! The end of a turn: facts are frozen, the gates run once, and the row follows. Here is also the one
 //! emitter of aborted responses (AB-04).
 
-use super::asks::AskFor;
+use super::Write;
 use super::ladder::GivenUp;
-use super::live::{Awaits, Child, PendingEnd, Session};
-use super::{AskId, Question, Write};
+use super::live::{Child, Session};
 use super::{Cx, State};
 use crate::block::BlockKind;
 use crate::engine::EngineFamily;
-use crate::id::{SessionId, Uuid};
-use crate::launch::Conversation;
+use crate::id::SessionId;
 use crate::message::MessageState;
 use crate::prompt;
-use crate::recovery::replay_plan::resume_id;
 use crate::session::{Ladder, PendingAction, Status};
 use crate::stream::TurnResult;
 use crate::time::Wall;
@@ -76,7 +73,7 @@ impl State {
     }
 
     /// What account and engine add to the facts.
-    fn with_account(&self, id: SessionId, context: Context) -> Context {
+    pub(super) fn with_account(&self, id: SessionId, context: Context) -> Context {
         let key = |session: &Session| self.account_has_key(&session.row.account);
         let custom_endpoint = match self.family(id) {
             EngineFamily::Claude => false,
@@ -85,95 +82,14 @@ impl State {
         Context { api_key: self.sessions.get(&id).is_some_and(key), custom_endpoint, ..context }
     }
 
-    /// A refused resume may mean that the CLI lost the conversation: the transcript tells.
-    fn ask_whether_gone(
-        &mut self,
-        cx: &mut Cx,
-        id: SessionId,
-        frozen: &Frozen,
-        result: &TurnResult,
-    ) -> bool {
-        let Some(session) = self.sessions.get(&id) else {
-            return false;
-        };
-        let Some(cli_session) = resume_id(&session.row) else {
-            return false;
-        };
-        let question = Question::Transcript {
-            folder: session.row.folder.clone(),
-            account: session.row.account.clone(),
-            cli_session: Some(cli_session),
-            copied_from: None,
-            uuids: self.cut_at(id).into_iter().collect(),
-        };
-        let wait = self.limits.turn_end_ask_ms;
-        let ask = self.ask(cx, AskFor::TurnEnd { session: id }, question, wait);
-        let deadline = cx.now.mono.plus(wait);
-        if let Some(session) = self.session(id) {
-            let (frozen, result) = (frozen.clone(), Box::new(result.clone()));
-            let awaits = Awaits::Transcript(ask);
-            session.live.ending = Some(PendingEnd { frozen, result, awaits, deadline });
-        }
-        true
-    }
-
-    /// The line after which the copy that is being launched is cut: a file that has lost it is, for
-    /// this launch, a conversation that is gone.
-    pub(super) fn cut_at(&self, id: SessionId) -> Option<Uuid> {
-        // rule: A-04
-        match self.sessions.get(&id)?.live.delivery.as_ref()?.conversation {
-            Conversation::Fork { at, .. } => at,
-            Conversation::New { .. } | Conversation::Resume { .. } => None,
-        }
-    }
-
-    /// The answer to the question of a pending end about the transcript.
-    pub(super) fn turn_end_answered(
-        &mut self,
-        cx: &mut Cx,
-        id: SessionId,
-        ask: AskId,
-        exists: Option<bool>,
-    ) {
-        let Some(session) = self.session(id) else {
-            return;
-        };
-        let ours = |ending: &mut PendingEnd| ending.awaits == Awaits::Transcript(ask);
-        let Some(mut ending) = session.live.ending.take_if(ours) else {
-            return;
-        };
-        self.asks.remove(&ask);
-        let Some(session) = self.session(id) else {
-            return;
-        };
-        let context = Context {
-            stop_asked: session.live.stop_asked.is_some(),
-            fresh_resume: session.live.fresh_resume,
-            transcript_exists: exists,
-            ..Context::default()
-        };
-        let context = self.with_account(id, context);
-        ending.frozen.outcome = classify(&ending.result, &ending.frozen.turn, context);
-        self.conclude(cx, id, ending.frozen, &ending.result);
-    }
-
-    /// Something came that cannot wait, or the time is over: a pending end is decided without its
-    /// answer.
-    pub(super) fn conclude_pending(&mut self, cx: &mut Cx, id: SessionId) {
-        let Some(session) = self.session(id) else {
-            return;
-        };
-        let Some(ending) = session.live.ending.take() else {
-            return;
-        };
-        if let Awaits::Transcript(ask) = ending.awaits {
-            self.asks.remove(&ask);
-        }
-        self.conclude(cx, id, ending.frozen, &ending.result);
-    }
-
     /// Runs the gates once and lets the row follow.
-    fn conclude(&mut self, cx: &mut Cx, id: SessionId, mut frozen: Frozen, result: &TurnResult) {
+    pub(super) fn conclude(
+        &mut self,
+        cx: &mut Cx,
+        id: SessionId,
+        mut frozen: Frozen,
+        result: &TurnResult,
+    ) {
         if let Some(session) = self.session(id) {
             session.live.context.set_window(result.context_window);
         }
@@ -237,7 +153,9 @@ impl State {
         ended: Ended<'_>,
         disposition: Disposition,
     ) {
-        if self.ended_at_its_start(cx, id, &disposition) {
+        if self.ended_at_its_start(cx, id, &disposition)
+            || self.rung_brought_nothing(cx, id, frozen, &disposition)
+        {
             return;
         }
         match disposition {
@@ -292,7 +210,14 @@ impl State {
             }
             Disposition::RecoverContext => self.recover_context(cx, id, frozen),
             Disposition::FinishAfterCompact => self.finish_after_compact(cx, id),
-            Disposition::GiveUpContext => self.give_up_context(cx, id, frozen),
+            Disposition::GiveUpContext { tell } => self.give_up_context(cx, id, frozen, tell),
+            Disposition::LeftFull { nothing_said, words } => {
+                self.left_full(cx, id, words);
+                if nothing_said {
+                    // rule: UI-25
+                    self.note(cx, id, prompt::NOTE_NO_RESPONSE);
+                }
+            }
             Disposition::AutoContinue => self.auto_continue(cx, id),
             Disposition::Stalled => self.stalled(cx, id),
             Disposition::Finished { delivered, asked, nothing_said } => {
@@ -328,6 +253,48 @@ impl State {
             self.stop_child(cx, id);
         }
         false
+    }
+
+    /// A rung whose turn ended without any output, and without an error of its own, is a rung that failed:
+    /// a given-up row is left by output only (RA-16).
+    fn rung_brought_nothing(
+        &mut self,
+        cx: &mut Cx,
+        id: SessionId,
+        frozen: &Frozen,
+        how: &Disposition,
+    ) -> bool {
+        // rule: RA-16, INV-37
+        let failed = Some(PendingAction::RecoveryFailed);
+        let of_rung = self.sessions.get(&id).is_some_and(|session| {
+            session.row.pending == failed && session.live.stamped_before.is_none()
+        });
+        let nothing = match how {
+            Disposition::GiveUpContext { .. }
+            | Disposition::LeftFull { .. }
+            | Disposition::Stalled
+            | Disposition::Finished { delivered: false, asked: None, .. }
+            | Disposition::Row { pending: None, .. } => true,
+            Disposition::AsBefore
+            | Disposition::Stopped
+            | Disposition::Abort { .. }
+            | Disposition::LaunchError { .. }
+            | Disposition::ConversationGone
+            | Disposition::Terminal { .. }
+            | Disposition::Row { pending: Some(_), .. }
+            | Disposition::RecoverContext
+            | Disposition::FinishAfterCompact
+            | Disposition::AutoContinue
+            | Disposition::Finished { .. } => false,
+        };
+        if !(of_rung && nothing) || frozen.turn.real_output || self.stop_asked(id) {
+            return false;
+        }
+        if *how == (Disposition::GiveUpContext { tell: true }) {
+            self.gave_up_context(cx, id);
+        }
+        self.rung_failed(cx, id, Status::NeedsYou, None, None);
+        true
     }
 
     fn stop_asked(&self, id: SessionId) -> bool {

@@ -8,12 +8,12 @@ use crate::settings::Policy;
 /// At most this many nudges after a message of the person (OD-44).
 pub const AUTO_CONTINUE_MAX: u8 = 3;
 
-pub(super) fn gate(frozen: &Frozen, policy: &Policy, _: &Limits) -> Option<Disposition> {
-    // rule: AC-02, OD-44, OD-45
+pub(super) fn gate(frozen: &Frozen, policy: &Policy, limits: &Limits) -> Option<Disposition> {
+    // rule: AC-02
     if !is_mid_task_stop(frozen) {
         return None;
     }
-    let more = frozen.standing.auto_continued < AUTO_CONTINUE_MAX;
+    let more = frozen.standing.auto_continued < limits.auto_continue_max;
     Some(if policy.auto_continue() && more {
         Disposition::AutoContinue
     } else {

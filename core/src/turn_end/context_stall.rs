@@ -6,8 +6,8 @@ use super::outcome::Outcome;
 use super::{Disposition, Frozen};
 use crate::context::{CONTEXT_STALL_RECOVER_PERCENT, ContextUsage};
 use crate::limits::Limits;
-use crate::session::Status;
 use crate::settings::Policy;
+use alloc::string::String;
 
 /// At most this many nudges in a row (CS-14).
 pub const CONTEXT_STALL_RECOVER_MAX: u8 = 3;
@@ -66,7 +66,7 @@ pub enum NoStall {
 }
 
 /// `decideContextStallRecovery`: pure and total (CS-18).
-pub fn decide_context_stall_recovery(facts: &StallFacts) -> StallRecovery {
+pub fn decide_context_stall_recovery(facts: &StallFacts, limits: &Limits) -> StallRecovery {
     // rule: CS-02, CS-03, CS-04, CS-05, CS-06, CS-07, CS-14, CS-15, CS-18, CS-23, CS-28, CS-31, CS-38
     let held = [
         (facts.asked, NoStall::Asked),
@@ -89,7 +89,7 @@ pub fn decide_context_stall_recovery(facts: &StallFacts) -> StallRecovery {
     if facts.gave_up {
         return StallRecovery::None(NoStall::GaveUp);
     }
-    if facts.hopeless || facts.nudges >= CONTEXT_STALL_RECOVER_MAX {
+    if facts.hopeless || facts.nudges >= limits.context_stall_recover_max {
         return StallRecovery::GiveUp;
     }
     StallRecovery::Recover
@@ -129,40 +129,35 @@ pub fn stall_facts(frozen: &Frozen) -> StallFacts {
     }
 }
 
-pub(super) fn gate(frozen: &Frozen, policy: &Policy, _: &Limits) -> Option<Disposition> {
-    // rule: CS-01, CS-24, OD-43
+pub(super) fn gate(frozen: &Frozen, policy: &Policy, limits: &Limits) -> Option<Disposition> {
+    // rule: CS-01, CS-24
     if frozen.outcome == (Outcome::ForcedCompact { failed: None }) {
         // rule: CS-35
         return Some(if policy.context_stall_recovery() {
             Disposition::FinishAfterCompact
         } else {
-            left(false)
+            left(false, None)
         });
     }
-    let decided = decide_context_stall_recovery(&stall_facts(frozen));
+    let decided = decide_context_stall_recovery(&stall_facts(frozen), limits);
     match decided {
         // a give-up is not followed by a hidden retry
-        StallRecovery::None(NoStall::GaveUp) => Some(left(false)),
+        StallRecovery::None(NoStall::GaveUp) => Some(Disposition::GiveUpContext { tell: false }),
         StallRecovery::None(_) => None,
         StallRecovery::Recover | StallRecovery::GiveUp if !policy.context_stall_recovery() => {
             switched_off(frozen, policy)
         }
         StallRecovery::Recover => Some(Disposition::RecoverContext),
-        StallRecovery::GiveUp => Some(Disposition::GiveUpContext),
+        StallRecovery::GiveUp => Some(Disposition::GiveUpContext { tell: true }),
     }
 }
 
 /// The stalled turn lands in the inbox, unless the other nudge takes it (AC-04).
 fn switched_off(frozen: &Frozen, policy: &Policy) -> Option<Disposition> {
-    // rule: CS-24, AC-04, OD-45
+    // rule: CS-24, AC-04
     match &frozen.outcome {
         Outcome::OutOfRoom { words } | Outcome::OutOfRoomGiveUp { words } => {
-            Some(Disposition::Row {
-                status: Status::NeedsYou,
-                pending: None,
-                words: Some(words.clone()),
-                until: None,
-            })
+            Some(left(false, Some(words)))
         }
         Outcome::Text | Outcome::Unfinished
             if policy.auto_continue() && is_mid_task_stop(frozen) =>
@@ -182,10 +177,10 @@ fn switched_off(frozen: &Frozen, policy: &Policy) -> Option<Disposition> {
         | Outcome::KnownTerminal { .. }
         | Outcome::AuthRequired { .. }
         | Outcome::Aborted { .. }
-        | Outcome::ApiError { .. } => Some(left(frozen.outcome == Outcome::Dropped)),
+        | Outcome::ApiError { .. } => Some(left(frozen.outcome == Outcome::Dropped, None)),
     }
 }
 
-fn left(nothing_said: bool) -> Disposition {
-    Disposition::Finished { delivered: false, asked: None, nothing_said }
+fn left(nothing_said: bool, words: Option<&String>) -> Disposition {
+    Disposition::LeftFull { nothing_said, words: words.cloned() }
 }

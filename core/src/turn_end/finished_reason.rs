@@ -33,7 +33,7 @@ pub fn turn_finished_reason(frozen: &Frozen) -> Option<FinishedReason> {
 
 /// A turn that stopped before its end with something said, and that asks nothing (OD-44).
 pub fn is_mid_task_stop(frozen: &Frozen) -> bool {
-    // rule: A-20, OD-44
+    // rule: A-20
     let said = matches!(frozen.outcome, Outcome::Text | Outcome::Unfinished);
     said && turn_finished_reason(frozen).is_none() && !frozen.waits()
 }

@@ -122,8 +122,18 @@ pub enum Disposition {
     RecoverContext,
     /// The context was compacted for it: now it is asked to finish (CS-35).
     FinishAfterCompact,
-    /// Its context stays full: the person is told (CS-15).
-    GiveUpContext,
+    /// Its context stays full: the person has it (CS-15).
+    GiveUpContext {
+        /// The person is told: once until the next reset.
+        tell: bool,
+    },
+    /// Its context is full and nobody continues it: that is switched off (CS-24).
+    LeftFull {
+        /// The line "This turn ended without a response" is due.
+        nothing_said: bool,
+        /// The API's words, if any.
+        words: Option<String>,
+    },
     /// It stopped mid-task and is nudged on (AC-02).
     AutoContinue,
     /// It stopped mid-task and nobody continues it (OD-45).

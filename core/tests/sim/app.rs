@@ -4,7 +4,7 @@
 use crate::bugs::Bug;
 use crate::clock::{MINUTE, SECOND};
 use crate::faults;
-use crate::tamper::{forget_stops, taken_back, tamper, unstored_resets};
+use crate::tamper::{forget_stops, miswritten, taken_back, tamper, unstored_resets};
 use crate::world::{Event, Told, World};
 use omniscio_core::ipc::AccountView;
 use omniscio_core::settings::Policy;
@@ -193,7 +193,8 @@ impl World {
     }
 
     fn perform(&mut self, acts: Vec<Act>, upto: Option<usize>) {
-        for act in acts.into_iter().take(upto.unwrap_or(usize::MAX)) {
+        for mut act in acts.into_iter().take(upto.unwrap_or(usize::MAX)) {
+            miswritten(self.bug, &mut act);
             let Some(act) = self.in_order(act) else { continue };
             self.oracle.act(&act, &self.store, &self.clock, &mut self.report);
             self.act(act);

@@ -70,6 +70,18 @@ pub(crate) enum Bug {
     NoGap,
     /// A person is told of a launch after half a minute.
     ToldTooSoon,
+    /// One nudge more for a full context.
+    FourthNudge,
+    /// One nudge more for a mid-task stop.
+    FourthContinue,
+    /// Claude is made to compact.
+    ClaudeCompacted,
+    /// Another engine is asked to go on, and never made to compact.
+    NeverCompacted,
+    /// That it gave up is told twice.
+    ToldTwice,
+    /// The answer of a turn that filled the context is not seen.
+    AnswerUnread,
 }
 
 impl Bug {
@@ -95,6 +107,10 @@ impl Bug {
             Limits { headroom_descriptors, headroom_processes, headroom_memory_mib, ..limits }
         } else if is(Bug::NoGap) {
             Limits { spawn_gap_ms: 0, ..limits }
+        } else if is(Bug::FourthNudge) {
+            Limits { context_stall_recover_max: 4, ..limits }
+        } else if is(Bug::FourthContinue) {
+            Limits { auto_continue_max: 4, ..limits }
         } else if is(Bug::ToldTooSoon) {
             Limits { cannot_launch_ms: 31_000, ..limits }
         } else {
@@ -293,4 +309,34 @@ fn launches_without_a_gap_are_caught() {
 #[test]
 fn a_person_told_too_soon_is_caught() {
     caught_at_launch(Bug::ToldTooSoon, &["A-14"]);
+}
+
+#[test]
+fn a_fourth_nudge_is_caught() {
+    caught(Bug::FourthNudge, &["INV-17"]);
+}
+
+#[test]
+fn a_fourth_auto_continue_is_caught() {
+    caught(Bug::FourthContinue, &["INV-17"]);
+}
+
+#[test]
+fn a_claude_that_is_made_to_compact_is_caught() {
+    caught(Bug::ClaudeCompacted, &["INV-61"]);
+}
+
+#[test]
+fn another_engine_that_is_never_made_to_compact_is_caught() {
+    caught(Bug::NeverCompacted, &["INV-61"]);
+}
+
+#[test]
+fn a_give_up_that_is_told_twice_is_caught() {
+    caught(Bug::ToldTwice, &["INV-62"]);
+}
+
+#[test]
+fn a_nudge_after_a_delivered_answer_is_caught() {
+    caught(Bug::AnswerUnread, &["INV-23"]);
 }

@@ -3,7 +3,7 @@
 
 use crate::dice::Dice;
 use crate::lines;
-use crate::scripts::{self, Beat, Phase, Script, Trouble};
+use crate::scripts::{self, Beat, Ending, Phase, Script, Trouble};
 use omniscio_core::id::{CliSessionId, MessageId, SessionId, Uuid};
 use omniscio_core::launch::Conversation;
 use omniscio_core::stream::Decoder;
@@ -53,6 +53,8 @@ pub(crate) struct Sent {
     pub(crate) uuid: Uuid,
     pub(crate) what: What,
     pub(crate) local: bool,
+    /// The app makes it compact.
+    pub(crate) compact: bool,
 }
 
 pub(crate) struct Child {
@@ -94,6 +96,12 @@ pub(crate) struct Child {
     /// What the app has read so far, and when: what its silence is measured by.
     pub(crate) phase: Phase,
     pub(crate) heard_at: u64,
+    /// How the turn ends that it plays, and how full its context is then.
+    pub(crate) ending: Ending,
+    pub(crate) tokens: u64,
+    /// The agent marks its final messages, and the app has stored that.
+    pub(crate) marks: bool,
+    pub(crate) marked: bool,
     /// When its turn began.
     pub(crate) began_at: u64,
     pub(crate) first_byte: bool,
@@ -139,6 +147,10 @@ impl Child {
             eof: false,
             phase: Phase::Start,
             heard_at: 0,
+            ending: Ending::Other,
+            tokens: 0,
+            marks: session.0.is_multiple_of(2),
+            marked: false,
             began_at: 0,
             first_byte: false,
             pipe_at: 0,
@@ -207,6 +219,15 @@ impl Child {
         }
         let Some(sent) = self.inbox.pop_front() else { return Ok(None) };
         let file = self.conversation.id();
+        self.ending = Ending::Other;
+        if sent.compact {
+            let works = dice.chance(850);
+            self.ending = if works { Ending::Other } else { Ending::Hopeless };
+            self.tokens = 20_000;
+            self.play(scripts::forced_compact(file, sent.uuid, works));
+            self.begin(&[sent.uuid]);
+            return Ok(Some(sent));
+        }
         if sent.local {
             self.play(scripts::local_command(file, sent.uuid));
             self.begin(&[sent.uuid]);
@@ -216,7 +237,7 @@ impl Child {
         let history = files.entry(file).or_default();
         history.push(Entry::User(sent.uuid, sent.what.clone()));
         self.begin(&[sent.uuid]);
-        self.play(scripts::turn(dice, file, &[sent.uuid], trouble));
+        self.works(dice, &[sent.uuid], trouble);
         Ok(Some(sent))
     }
 
@@ -225,10 +246,17 @@ impl Child {
         let free = self.alive && self.attached && !self.busy && self.script.is_empty();
         if free && self.inbox.is_empty() && !self.stopping {
             self.begin(&[]);
-            self.play(scripts::turn(dice, self.conversation.id(), &[], trouble));
+            self.works(dice, &[], trouble);
             return true;
         }
         false
+    }
+
+    fn works(&mut self, dice: &mut Dice, messages: &[Uuid], trouble: Option<Trouble>) {
+        self.ending = scripts::ending(trouble, self.marks && self.marked);
+        self.tokens = scripts::tokens(trouble);
+        let of = (trouble, self.marks);
+        self.play(scripts::turn(dice, self.conversation.id(), messages, of));
     }
 
     fn begin(&mut self, messages: &[Uuid]) {

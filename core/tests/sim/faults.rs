@@ -76,6 +76,11 @@ impl Faults {
         }
     }
 
+    /// Nothing goes wrong any more.
+    pub(crate) fn is_calm(&self) -> bool {
+        self.turns == 0
+    }
+
     /// Whether the next turn goes wrong, and how.
     pub(crate) fn of_turn(&self, dice: &mut Dice, at: u64) -> Option<Trouble> {
         if at < self.outage_until {

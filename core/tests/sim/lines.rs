@@ -13,8 +13,8 @@ pub(crate) fn event(body: &Value) -> String {
     json!({"type": "stream_event", "event": body}).to_string()
 }
 
-pub(crate) fn message_start(message: Uuid) -> String {
-    let usage = json!({"input_tokens": 900, "cache_read_input_tokens": 100});
+pub(crate) fn message_start(message: Uuid, tokens: u64) -> String {
+    let usage = json!({"input_tokens": tokens - 100, "cache_read_input_tokens": 100});
     event(&json!({"type": "message_start", "message": {"id": message.to_string(), "usage": usage}}))
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn message_stop() -> String {
 
 pub(crate) fn assistant(uuid: Uuid, message: Uuid, content: &Value) -> String {
     let message = json!({"id": message.to_string(), "model": "m", "content": [content],
-        "usage": {"input_tokens": 1000}});
+        "usage": {}});
     json!({"type": "assistant", "uuid": uuid.to_string(), "message": message}).to_string()
 }
 
@@ -87,6 +87,30 @@ pub(crate) fn api_retry(delay_ms: u64) -> String {
 pub(crate) fn compacting(on: bool) -> String {
     let status = if on { json!("compacting") } else { Value::Null };
     json!({"type": "system", "subtype": "status", "status": status}).to_string()
+}
+
+/// The end of a forced compaction.
+pub(crate) fn compacted(works: bool) -> String {
+    let result = if works { "success" } else { "failed" };
+    let error = if works { Value::Null } else { json!("not enough messages") };
+    json!({"type": "system", "subtype": "status", "status": null, "compact_result": result,
+        "compact_error": error})
+    .to_string()
+}
+
+pub(crate) fn compact_boundary() -> String {
+    json!({"type": "system", "subtype": "compact_boundary", "compact_metadata": {"trigger": "auto"}})
+        .to_string()
+}
+
+/// The answer to `get_context_usage`; `None` refuses.
+pub(crate) fn context_usage(request: &str, usage: Option<(u64, u64)>) -> String {
+    let response = match usage {
+        Some((tokens, window)) => json!({"subtype": "success", "request_id": request,
+            "response": {"totalTokens": tokens, "rawMaxTokens": window}}),
+        None => json!({"subtype": "error", "request_id": request, "error": "unsupported"}),
+    };
+    json!({"type": "control_response", "response": response}).to_string()
 }
 
 pub(crate) fn rate_limited(resets_at_s: i64) -> String {

@@ -153,12 +153,14 @@ impl World {
             Deed::Rename => Command::Rename { session: any?, title: text },
             Deed::MarkRead => Command::MarkRead { session: any?, read: self.dice.chance(700) },
             Deed::Toggle => {
-                let (on, launches) = (self.dice.chance(600), self.dice.chance(400));
-                let change = if launches {
-                    SettingChange::RelentlessSessionRelaunch(on)
-                } else {
-                    SettingChange::AbortedResponseRecoveryEnabled(on)
-                };
+                let on = self.dice.chance(600);
+                let change: fn(bool) -> SettingChange = self.dice.weighted(&[
+                    (3, SettingChange::AbortedResponseRecoveryEnabled as fn(bool) -> _),
+                    (2, SettingChange::RelentlessSessionRelaunch),
+                    (2, SettingChange::ContextStallAutoRecoverEnabled),
+                    (3, SettingChange::AutoContinueMidTaskEnabled),
+                ]);
+                let change = change(on);
                 Command::SetSetting { change }
             }
             Deed::PlainSpeak => {
@@ -192,7 +194,7 @@ impl World {
         Some(Command::Create {
             folder: self.dice.pick(&FOLDERS)?.into(),
             text,
-            model: None,
+            model: self.dice.weighted(&[(3, None), (1, Some("gpt-5.1"))]).map(Into::into),
             permission_mode: None,
             account: None,
             user_settings_only: false,

@@ -154,6 +154,13 @@ pub(crate) const MUST_REACH: &[&str] = &[
     "a look that is too old is taken again",
     "headroom: the line is held",
     "headroom: the patience is over",
+    "context: nudged",
+    "context: made to compact",
+    "context: asked to finish after it",
+    "context: answered after a nudge",
+    "context: gave up",
+    "context: no answer",
+    "auto-continue: nudged",
     "line: first or second",
     "line: third or later",
 ];

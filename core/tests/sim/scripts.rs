@@ -74,11 +74,21 @@ pub(crate) enum Trouble {
     Paused,
     Foreign,
     ChatterForever,
+    /// The context is full, and the turn ends on a tool's result.
+    Stall,
+    /// The context is full, and the answer is there.
+    FullAnswer,
+    /// It compacts, and answers nothing.
+    CompactEmpty,
+    /// It compacted three times in a row.
+    Refill,
+    /// It stops with a step announced.
+    MidTask,
     /// The API cannot be reached: not a word.
     Down,
 }
 
-const TROUBLES: [(u64, Trouble); 17] = [
+const TROUBLES: [(u64, Trouble); 22] = [
     (9, Trouble::Hang),
     (12, Trouble::Exit),
     (4, Trouble::EofThenExit),
@@ -96,7 +106,74 @@ const TROUBLES: [(u64, Trouble); 17] = [
     (1, Trouble::Paused),
     (2, Trouble::Foreign),
     (1, Trouble::ChatterForever),
+    (7, Trouble::Stall),
+    (3, Trouble::FullAnswer),
+    (3, Trouble::CompactEmpty),
+    (1, Trouble::Refill),
+    (5, Trouble::MidTask),
 ];
+
+/// How a turn ends, as the one knows who wrote it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// With its answer.
+    Answered,
+    /// Out of room, without an answer.
+    OutOfRoom,
+    /// Out of room, and no message helps.
+    Hopeless,
+    /// In the middle of its task.
+    MidTask,
+    /// In another way, or not at all.
+    #[default]
+    Other,
+}
+
+/// How the turn of this trouble ends. `marks`: the agent has marked an answer before.
+pub(crate) fn ending(trouble: Option<Trouble>, marks: bool) -> Ending {
+    match trouble {
+        None | Some(Trouble::FullAnswer) => Ending::Answered,
+        Some(Trouble::Stall | Trouble::CompactEmpty | Trouble::Full) => Ending::OutOfRoom,
+        Some(Trouble::Refill) => Ending::Hopeless,
+        Some(Trouble::MidTask) if !marks => Ending::Answered,
+        Some(Trouble::MidTask | Trouble::Paused) => Ending::MidTask,
+        Some(
+            Trouble::Hang
+            | Trouble::Exit
+            | Trouble::EofThenExit
+            | Trouble::EofOnly
+            | Trouble::TornExit
+            | Trouble::Empty
+            | Trouble::NoResult
+            | Trouble::Overloaded
+            | Trouble::Connection
+            | Trouble::Unauthorized
+            | Trouble::NoCredit
+            | Trouble::Limited
+            | Trouble::BadRequest
+            | Trouble::Foreign
+            | Trouble::ChatterForever
+            | Trouble::Down,
+        ) => Ending::Other,
+    }
+}
+
+/// Tokens in the context after the turn, of [`WINDOW`].
+pub(crate) fn tokens(trouble: Option<Trouble>) -> u64 {
+    if trouble == Some(Trouble::Stall) {
+        185_000
+    } else if trouble == Some(Trouble::FullAnswer) {
+        199_000
+    } else {
+        30_000
+    }
+}
+
+/// The model's window.
+pub(crate) const WINDOW: u64 = 200_000;
+
+/// How an agent begins its final message that knows the marker.
+const MARKER: &str = "<!-- omniscio:final-message -->\n";
 
 pub(crate) fn trouble(dice: &mut Dice) -> Trouble {
     dice.weighted(&TROUBLES)
@@ -107,16 +184,20 @@ struct Writer<'a> {
     dice: &'a mut Dice,
     script: Script,
     messages: Vec<Uuid>,
+    tokens: u64,
+    /// The agent marks its final messages.
+    marks: bool,
 }
 
-/// A whole turn. `messages`: the uuids it answers.
+/// A whole turn. `messages`: the uuids it answers. `marks`: the agent marks its final messages.
 pub(crate) fn turn(
     dice: &mut Dice,
     session: Uuid,
     messages: &[Uuid],
-    trouble: Option<Trouble>,
+    (trouble, marks): (Option<Trouble>, bool),
 ) -> Script {
-    let mut writer = Writer { dice, script: Script::new(), messages: messages.to_vec() };
+    let (script, tokens) = (Script::new(), tokens(trouble));
+    let mut writer = Writer { dice, script, messages: messages.to_vec(), tokens, marks };
     writer.open(session);
     if writer.dice.chance(40) {
         writer.retry();
@@ -142,6 +223,21 @@ pub(crate) fn turn(
 pub(crate) fn local_command(session: Uuid, message: Uuid) -> Script {
     let result = lines::result(&[message], &json!({"local_command": "cost", "result": "$0.01"}));
     Script::from([(30, Beat::Line(lines::init(session), Phase::Start)), (80, Beat::Result(result))])
+}
+
+/// The `/compact` of the app.
+pub(crate) fn forced_compact(session: Uuid, message: Uuid, works: bool) -> Script {
+    let result = lines::result(&[message], &json!({"local_command": "compact"}));
+    let mut script = Script::from([
+        (30, Beat::Line(lines::init(session), Phase::Start)),
+        (40, Beat::Line(lines::compacting(true), Phase::Free)),
+        (9 * SECOND, Beat::Line(lines::compacted(works), Phase::Free)),
+    ]);
+    if works {
+        script.push_back((20, Beat::Line(lines::compact_boundary(), Phase::Between)));
+    }
+    script.push_back((80, Beat::Result(result)));
+    script
 }
 
 /// What follows an interrupt.
@@ -188,7 +284,7 @@ impl Writer<'_> {
     fn message(&mut self) -> Uuid {
         let message = self.dice.uuid();
         let wait = self.dice.weighted(&[(6, 2 * SECOND), (2, 20 * SECOND), (1, 100 * SECOND)]);
-        self.add(wait, Beat::Line(lines::message_start(message), Phase::Between));
+        self.add(wait, Beat::Line(lines::message_start(message, self.tokens), Phase::Between));
         message
     }
 
@@ -220,7 +316,7 @@ impl Writer<'_> {
         self.add(10, Beat::Line(lines::block_stop(), Phase::Between));
     }
 
-    fn text(&mut self, message: Uuid) -> Uuid {
+    fn text(&mut self, message: Uuid, text: &str) -> Uuid {
         if self.dice.chance(300) {
             self.think();
         }
@@ -230,7 +326,7 @@ impl Writer<'_> {
             let pause = self.dice.weighted(&[(9, 300), (2, 8 * SECOND), (1, 80 * SECOND)]);
             self.add(pause, Beat::Line(lines::text_delta("Dønë. "), Phase::Open));
         }
-        let content = json!({"type": "text", "text": "Done, as you said."});
+        let content = json!({"type": "text", "text": text});
         self.add(20, Beat::Said(uuid, lines::assistant(uuid, message, &content)));
         self.add(5, Beat::Line(lines::block_stop(), Phase::Between));
         self.add(5, Beat::Line(lines::message_stop(), Phase::Between));
@@ -239,7 +335,8 @@ impl Writer<'_> {
 
     fn answer(&mut self) {
         let message = self.message();
-        self.text(message);
+        let marker = if self.marks { MARKER } else { "" };
+        self.text(message, &format!("{marker}Done, as you said."));
         let more = json!({"result": "Done, as you said."});
         let line = lines::result(&self.messages, &more);
         self.add(60, Beat::Result(line));
@@ -276,7 +373,7 @@ impl Writer<'_> {
             }
             Trouble::NoResult => {
                 let message = self.message();
-                self.text(message);
+                self.text(message, "Done, as you said.");
                 self.add(0, Beat::Hang);
             }
             Trouble::Empty => {
@@ -307,7 +404,7 @@ impl Writer<'_> {
             }
             Trouble::Paused => {
                 let message = self.message();
-                self.text(message);
+                self.text(message, "Done");
                 let more = json!({"result": "Done", "stop_reason": "pause_turn"});
                 let line = lines::result(&self.messages, &more);
                 self.add(50, Beat::Result(line));
@@ -325,6 +422,27 @@ impl Writer<'_> {
                 let more = json!({"is_error": true, "terminal_reason": "api_error",
                     "result": "API Error: Connection error."});
                 let line = lines::result(&self.messages, &more);
+                self.add(50, Beat::Result(line));
+            }
+            Trouble::Stall | Trouble::CompactEmpty => {
+                if trouble == Trouble::CompactEmpty {
+                    self.add(200, Beat::Line(lines::compact_boundary(), Phase::Between));
+                } else {
+                    self.tool();
+                    self.message();
+                }
+                let line = lines::result(&self.messages, &none);
+                self.add(50, Beat::Result(line));
+            }
+            Trouble::FullAnswer => self.answer(),
+            Trouble::Refill => {
+                let reason = json!({"terminal_reason": "rapid_refill_breaker"});
+                self.fail("invalid_request", None, &reason);
+            }
+            Trouble::MidTask => {
+                let message = self.message();
+                self.text(message, "On my way.");
+                let line = lines::result(&self.messages, &json!({"result": "On my way."}));
                 self.add(50, Beat::Result(line));
             }
             Trouble::ChatterForever => {

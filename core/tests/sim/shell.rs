@@ -4,11 +4,13 @@
 use crate::bugs::Bug;
 use crate::cli::{Entry, Out, Sent, What};
 use crate::clock::SECOND;
-use crate::scripts::Phase;
+use crate::lines;
+use crate::scripts::{self, Phase};
 use crate::world::{Event, Looked, World};
 use omniscio_core::id::{SessionId, Uuid};
-use omniscio_core::message::{LineText, UserLine};
+use omniscio_core::message::{LineText, Origin, UserLine};
 use omniscio_core::session::PendingAction;
+use omniscio_core::stream::{Content, StreamEvent};
 use omniscio_core::supervisor::{
     Act, Answer, AskId, Control, Input, LaunchId, Question, TranscriptFacts,
 };
@@ -70,15 +72,18 @@ impl World {
             LineText::HandoverThen { message, .. } => {
                 (What::Handover(Some(message)), Some(message))
             }
-            LineText::Own(text) if text.starts_with("Your reply") => (What::Own, None),
+            LineText::Own(text) if text.starts_with("Your reply") || is_nudge(line.origin) => {
+                (What::Own, None)
+            }
             LineText::Own(_) => (What::Handover(None), None),
         };
+        let compact = line.origin == Origin::AutoCommand;
         let text = message.and_then(|message| self.store.messages.get(&message));
         let local = text.is_some_and(|message| message.text.starts_with('/'));
         if local {
             self.report.hit("local command");
         }
-        child.send(Sent { uuid: line.uuid, what, local });
+        child.send(Sent { uuid: line.uuid, what, local, compact });
         self.go_on(key);
     }
 
@@ -89,8 +94,7 @@ impl World {
         let Some(child) = self.children.get_mut(&key) else { return };
         match control {
             Control::Initialize { request } => child.initialize(&request, late, &self.files),
-            // this CLI is too old to know: the end of a turn goes on without it
-            Control::ContextUsage { request } => child.answered(&request, false),
+            Control::ContextUsage { request } => self.tell_usage(key, &request),
             Control::Interrupt { .. } => {
                 child.interrupt(obeys);
                 if !obeys {
@@ -109,10 +113,24 @@ impl World {
         self.schedule(key);
     }
 
+    /// The answer to `get_context_usage`: mostly at once, sometimes never or a refusal.
+    fn tell_usage(&mut self, key: u64, request: &str) {
+        let knows = self.dice.weighted(&[(12, Some(true)), (1, Some(false)), (2, None)]);
+        let Some(child) = self.children.get(&key).filter(|child| child.alive) else { return };
+        let usage = (child.tokens, scripts::WINDOW);
+        if let Some(knows) = knows.or(self.faults.is_calm().then_some(true)) {
+            let line = lines::context_usage(request, knows.then_some(usage));
+            self.put_out(key, Out::Bytes(line, Phase::Free));
+        } else {
+            self.report.hit("context: no answer");
+        }
+    }
+
     /// Takes a waiting message up, and plays on.
     fn go_on(&mut self, key: u64) {
         let Some(child) = self.children.get_mut(&key) else { return };
         let trouble = self.faults.of_turn(&mut self.dice, self.clock.at);
+        child.marked = self.store.rows.get(&child.session).is_some_and(|row| row.prints_markers);
         match child.take_up(&mut self.dice, trouble, &mut self.files) {
             Ok(Some(sent)) => {
                 child.began_at = self.clock.at;
@@ -206,11 +224,18 @@ impl World {
         let cut = self.dice.below(bytes.len() as u64 + 1) as usize;
         let mut events = child.decoder.push(&bytes[..cut]);
         events.extend(child.decoder.push(&bytes[cut..]));
+        self.oracle.inv_64(&whole, &events);
+        if self.bug == Some(Bug::AnswerUnread) && child.tokens > scripts::WINDOW * 9 / 10 {
+            events.retain_mut(unread);
+        }
         if first {
             let others = self.others(key, session, true);
             self.oracle.inv_03(session, others);
         }
-        self.oracle.inv_64(&whole, &events);
+        let over = whole.iter().any(|event| matches!(event, StreamEvent::Result(_)));
+        if over && let Some(child) = self.children.get(&key) {
+            self.oracle.turn_over(session, child.ending);
+        }
         for event in events {
             self.feed(Input::Stream { session, launch, event });
         }
@@ -285,7 +310,7 @@ impl World {
         // what it had still put out is read afterwards: stale events of an old launch
         if self.dice.chance(200) {
             self.report.hit("stale event");
-            let event = omniscio_core::stream::StreamEvent::KeepAlive;
+            let event = StreamEvent::KeepAlive;
             self.input(4, Input::Stream { session, launch, event });
             self.input(9, Input::OutputEnded { session, launch });
             self.input(12, Input::Exited { session, launch, code: Some(0), signal: None });
@@ -383,4 +408,17 @@ impl World {
             }
         }
     }
+}
+
+fn is_nudge(origin: Origin) -> bool {
+    matches!(origin, Origin::AutoNudge | Origin::AutoCommand)
+}
+
+/// A planted bug: the text of the answer is lost. False for a line that is lost whole.
+fn unread(event: &mut StreamEvent) -> bool {
+    if let StreamEvent::Result(result) = event {
+        result.text.clear();
+    }
+    let text = |content: &Content| matches!(content, Content::Text(_));
+    !matches!(event, StreamEvent::Assistant(line) if line.content.iter().any(text))
 }

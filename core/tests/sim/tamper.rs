@@ -3,7 +3,10 @@
 
 use crate::bugs::Bug;
 use crate::store::Store;
+use omniscio_core::block::BlockKind;
 use omniscio_core::id::SessionId;
+use omniscio_core::message::{LineText, Origin};
+use omniscio_core::prompt;
 use omniscio_core::session::{ArchiveReason, PendingAction, SessionRow, Status};
 use omniscio_core::settings::Policy;
 use omniscio_core::supervisor::{Act, Step, Write};
@@ -30,7 +33,16 @@ pub(crate) fn tamper(
         | Bug::OrphanWithContent => {
             (0..step.writes.len()).find_map(|at| tamper_write(bug, step, at, (policy, store)))
         }
+        Bug::ToldTwice => {
+            told_twice(step);
+            None
+        }
         Bug::NoDebounce
+        | Bug::ClaudeCompacted
+        | Bug::FourthNudge
+        | Bug::FourthContinue
+        | Bug::NeverCompacted
+        | Bug::AnswerUnread
         | Bug::DebounceInMemory
         | Bug::NoCap
         | Bug::ActBeforeSave
@@ -119,6 +131,35 @@ fn concluded_again(step: &mut Step, at: usize, store: &Store) {
     again.status = Status::Error;
     again.pending = Some(PendingAction::ResponseAborted);
     push(step, before, again, (Actor::Abort, "process_exit"));
+}
+
+/// The note of a give-up stands twice.
+fn told_twice(step: &mut Step) {
+    let gives_up = |write: &&Write| match write {
+        Write::Block { block, .. } => {
+            matches!(&block.kind, BlockKind::Note { text } if text == prompt::NOTE_FRESH_SESSION)
+        }
+        Write::Row { .. } | Write::Message(_) | Write::MessageState { .. } | Write::Settings(_) => {
+            false
+        }
+    };
+    let again = step.writes.iter().find(gives_up).cloned();
+    step.writes.extend(again);
+}
+
+/// Another line than the one that the reducer wants written.
+pub(crate) fn miswritten(bug: Option<Bug>, act: &mut Act) {
+    let Act::Write { line, .. } = act else { return };
+    let (origin, text) = match (bug, line.origin) {
+        (Some(Bug::ClaudeCompacted), Origin::AutoNudge) => {
+            (Origin::AutoCommand, prompt::COMPACT_COMMAND)
+        }
+        (Some(Bug::NeverCompacted), Origin::AutoCommand) => {
+            (Origin::AutoNudge, prompt::PLEASE_CONTINUE)
+        }
+        _ => return,
+    };
+    (line.origin, line.text) = (origin, LineText::Own(text.into()));
 }
 
 fn charged(step: &Step) -> bool {

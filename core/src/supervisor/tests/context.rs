@@ -224,9 +224,10 @@ fn switched_off_the_stalled_turn_lands_in_the_inbox_and_nothing_is_written() {
     rig.finish_empty();
     assert_eq!((state_of(&rig), rig.lines.len(), rig.give_up_notes()), (NEEDS_YOU, 1, 0));
     assert_eq!(rig.notes(prompt::NOTE_NO_RESPONSE), 1);
+    assert_eq!(rig.row().words.as_deref(), Some("context is full; auto-recovery is off"));
 }
 
-// proves: AC-02, OD-44, INV-17
+// proves: AC-02, INV-17
 #[test]
 fn auto_continue_nudges_a_mid_task_stop_three_times_and_then_says_so() {
     let mut rig = running(None);
@@ -325,4 +326,27 @@ fn a_turn_that_ends_while_the_app_waits_for_the_reading_concludes_without_it() {
     assert!(rig.row().turn.is_some());
     rig.begin_by_itself();
     assert_eq!(rig.row().turn_count, 2, "the next turn's first event decides the one before it");
+}
+
+// proves: INV-37, INV-62
+#[test]
+fn a_rung_that_finds_the_context_full_leaves_the_row_given_up_and_tells_once() {
+    let mut rig = Rig::new();
+    rig.give_up();
+    for _ in 0..2 {
+        while rig.row().status != Status::Starting {
+            rig.pass(60_000);
+        }
+        rig.spawn_and_shake();
+        rig.stream(StreamEvent::Result(Box::new(TurnResult {
+            subtype: "success".into(),
+            is_error: true,
+            terminal_reason: Some("rapid_refill_breaker".into()),
+            num_turns: 1,
+            text: "thrashing".into(),
+            ..TurnResult::default()
+        })));
+        assert_eq!(state_of(&rig), (Status::NeedsYou, Some(PendingAction::RecoveryFailed)));
+    }
+    assert_eq!(rig.give_up_notes(), 1);
 }

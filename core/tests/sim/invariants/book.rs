@@ -2,9 +2,11 @@
 //! done. Facts only.
 
 use super::ladder::Episode;
+use super::nudges::Nudges;
 use super::relaunch::Relaunch;
 use omniscio_core::id::MessageId;
 use omniscio_core::session::SessionRow;
+use omniscio_core::stream::TurnResult;
 use omniscio_core::time::Day;
 use omniscio_core::verdict::Actor;
 use std::collections::{BTreeMap, BTreeSet};
@@ -88,4 +90,9 @@ pub(super) struct Book {
     pub(super) resumes: bool,
     /// Its last launch failed for good.
     pub(super) refused: bool,
+    /// The result that was read, until its turn is concluded.
+    pub(super) result: Option<Box<TurnResult>>,
+    /// The result of the turn that was concluded last.
+    pub(super) ended_by: Option<Box<TurnResult>>,
+    pub(super) nudges: Nudges,
 }

@@ -3,7 +3,6 @@
 use super::{Change, Oracle};
 use crate::report::Report;
 use omniscio_core::session::{PendingAction, SessionRow, Status};
-use omniscio_core::stream::StreamEvent;
 use omniscio_core::supervisor::Input;
 use omniscio_core::verdict::Actor;
 
@@ -108,31 +107,16 @@ impl Oracle {
     /// pending action, whatever the switches say.
     fn inv_35(&mut self, change: &Change<'_>, report: &mut Report) {
         let after = change.after;
-        let result = match change.input {
-            Input::Stream { event: StreamEvent::Result(result), .. } => Some(result),
-            Input::Boot(_)
-            | Input::Wake
-            | Input::Slept { .. }
-            | Input::Spawned { .. }
-            | Input::SpawnFailed { .. }
-            | Input::Stream { .. }
-            | Input::Chatter { .. }
-            | Input::OutputEnded { .. }
-            | Input::Exited { .. }
-            | Input::Stopped { .. }
-            | Input::WriteFailed { .. }
-            | Input::CommitRefused { .. }
-            | Input::Answer { .. }
-            | Input::Load { .. }
-            | Input::Window { .. }
-            | Input::Cli { .. }
-            | Input::Command { .. } => None,
-        };
+        let result = self.book(after.id).ended_by.take();
+        let out_of_room = self.out_of_room(after.id);
         let empty_is_fine = !self.policy.thinking_only_recovery();
         let other_end = result.is_some_and(|result| {
-            let full = result.terminal_reason.as_deref() == Some("prompt_too_long");
+            let reason = result.terminal_reason.as_deref();
+            let full = matches!(reason, Some("prompt_too_long" | "rapid_refill_breaker"));
+            let empty_is_fine = empty_is_fine || out_of_room;
             !result.is_error && (empty_is_fine || !result.text.trim().is_empty()) || full
         });
+        let other_end = other_end || change.reason == "context give-up";
         // a refused start is an error of its own, with words and Retry
         let refused = after.status == Status::Error && after.words.is_some();
         // what the person put away is closed and nothing else (AB-09)

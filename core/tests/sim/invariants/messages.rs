@@ -27,11 +27,11 @@ impl Oracle {
             Origin::Replay => self.replays(id, line, report),
             Origin::Operator | Origin::OperatorPill => self.sends(line, store),
             Origin::Orchestrator => self.orchestrates(id, line, store),
-            Origin::AutoNudge
-            | Origin::AutoCommand
-            | Origin::CardRequest
-            | Origin::Wakeup
-            | Origin::CliSynthetic => {
+            Origin::AutoNudge | Origin::AutoCommand => {
+                let model = store.rows.get(&id).and_then(|row| row.model.clone());
+                self.nudges(id, line, model.as_deref(), report);
+            }
+            Origin::CardRequest | Origin::Wakeup | Origin::CliSynthetic => {
                 self.fail("INV-05", format!("a line of origin {:?} is written", line.origin));
             }
         }
@@ -135,6 +135,8 @@ impl Oracle {
         book.calls.clear();
         book.stop_asked = false;
         if by_person {
+            self.nudges_begin_anew(id);
+            let book = self.book(id);
             book.charged = None;
             self.began_anew(id);
         }
@@ -143,6 +145,9 @@ impl Oracle {
     /// The app reads an event: tools that start, and what ends the unseen time.
     pub(super) fn heard(&mut self, id: SessionId, event: &StreamEvent) {
         let book = self.book(id);
+        if let StreamEvent::Result(result) = event {
+            book.result = Some(result.clone());
+        }
         if let StreamEvent::Assistant(line) = event
             && !line.synthetic
         {
@@ -181,12 +186,17 @@ impl Oracle {
     }
 
     /// A `result` is read and stored.
-    pub(super) fn answered(&mut self, id: SessionId, event: &StreamEvent, report: &mut Report) {
-        let StreamEvent::Result(result) = event else { return };
+    pub(super) fn answered(&mut self, id: SessionId, report: &mut Report) {
+        let Some(result) = self.book(id).result.take() else { return };
         let good = !result.is_error
             && !result.text.trim().is_empty()
             && result.local_command.is_none()
-            && result.stop_reason.is_none();
+            && result.stop_reason.is_none()
+            && result.text.starts_with("Done");
+        if result.local_command.is_none() {
+            self.turn_concluded(id, result.is_error, report);
+        }
+        self.book(id).ended_by = Some(result);
         if good {
             self.began_anew(id);
             let book = self.book(id);

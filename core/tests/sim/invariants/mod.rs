@@ -23,6 +23,7 @@ mod line;
 mod liveness;
 mod looks;
 mod messages;
+mod nudges;
 mod relaunch;
 mod restarts;
 mod switches;
@@ -263,9 +264,15 @@ impl Oracle {
             && current
         {
             self.heard(*session, event);
-            if concludes(writes, *session) {
-                self.answered(*session, event, report);
-            }
+        }
+        let told: Vec<SessionId> = self
+            .books
+            .iter()
+            .filter(|(_, book)| book.result.is_some())
+            .map(|(id, _)| *id)
+            .collect();
+        for id in told.into_iter().filter(|id| concludes(writes, *id)) {
+            self.answered(id, report);
         }
         self.failed(writes, (store, clock.at), report);
         for write in writes {
@@ -301,6 +308,7 @@ impl Oracle {
         self.charges(change, clock, report);
         self.concludes(change, report);
         self.shape(change, clock.at, report);
+        self.nudged(change, report);
     }
 
     /// An act is about to be done.
@@ -415,7 +423,8 @@ struct Change<'a> {
 fn concludes(writes: &[Write], session: SessionId) -> bool {
     writes.iter().any(|write| match write {
         Write::Row { before: Some(before), after, .. } => {
-            after.id == session && before.turn.is_some() && after.turn.is_none()
+            let number = |row: &SessionRow| row.turn.as_ref().map(|turn| turn.number);
+            after.id == session && before.turn.is_some() && number(before) != number(after)
         }
         Write::Row { before: None, .. }
         | Write::Message(_)
