@@ -169,6 +169,7 @@ impl Oracle {
                 book.restarted = book.restarted_before;
             }
             book.click = None;
+            book.rest = None;
             book.foreign = false;
             book.resumes = false;
             book.again = false;

@@ -282,14 +282,25 @@ impl Oracle {
         if open && matches!(change.actor, Actor::User | Actor::RetryButton | Actor::Stream) {
             (book.put_down, book.cancelled) = (false, false);
         }
+        if begun && after.status != Status::Starting {
+            // what was begun came to its end: the next restart is another one
+            (book.claim, book.rest) = (None, None);
+        }
         if after.status == Status::Starting && !after.is_gone() || boot {
             return;
         }
-        let by_person = change.actor == Actor::User;
+        // a name or a look at what was put down before is no new wish
+        let moved = change.before.is_none_or(|before| {
+            (before.status, before.pending, before.is_gone())
+                != (after.status, after.pending, after.is_gone())
+        });
+        let by_person = change.actor == Actor::User && moved;
         let away = matches!(after.status, Status::Paused | Status::Ended) || after.is_gone();
         if by_person && (is_stopped(after) || away) {
             book.put_down = true;
             book.again = false;
+            // what was cut off before is taken back with it
+            book.message = None;
             if waited {
                 book.cancelled = true;
                 let how = if after.deleted_at.is_some() { "delete" } else { after.status.as_str() };
