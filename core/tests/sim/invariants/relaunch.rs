@@ -336,9 +336,9 @@ impl Oracle {
         let real = answer.is_some_and(|answer| {
             matches!(answer, Answer::Failed { .. } | Answer::Transcript { holder: Some(_), .. })
         });
-        // a launch of the same step has its slot already
-        let launched = change.writes.iter().filter(|write| is_launch(write)).count();
-        let throttled = !self.relentless() && self.line.calls + launched >= 4;
+        // a launch of the same step has its slot already, whether its row changes for it or not
+        let calls = self.line.calls + self.line.launches;
+        let throttled = !self.relentless() && calls >= 4;
         if throttled {
             report.hit("relaunch: the bounded mode finds all slots taken");
         }
@@ -346,7 +346,7 @@ impl Oracle {
             report.hit("relaunch: the folder is gone meanwhile");
         }
         if !missing && !throttled && !real && !used_up {
-            let (calls, why) = (self.line.calls, change.reason);
+            let why = change.reason;
             let text = format!("{} is red, {why}, {calls} calls: {after:?}", after.id);
             self.fail("INV-59", text);
         }
@@ -435,10 +435,6 @@ impl Relaunch {
             (BOUNDED.0, BOUNDED.0)
         }
     }
-}
-
-fn is_launch(write: &Write) -> bool {
-    if let Write::Row { reason, .. } = write { reason == "launch" } else { false }
 }
 
 fn is_stopped(row: &SessionRow) -> bool {

@@ -131,6 +131,7 @@ impl Oracle {
                 // the conversation is gone: the new one belongs to the same restart
                 report.hit("conversation gone");
                 self.book(*session).again = true;
+                self.reads(ask, *session, clock.at);
             }
             Question::Transcript { folder, cli_session, uuids, .. } => {
                 self.look_begins(ask, (folder, uuids), (store, clock.at));
