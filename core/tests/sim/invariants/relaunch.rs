@@ -282,7 +282,7 @@ impl Oracle {
         if open && matches!(change.actor, Actor::User | Actor::RetryButton | Actor::Stream) {
             (book.put_down, book.cancelled) = (false, false);
         }
-        if begun && after.status != Status::Starting {
+        if begun && (after.status != Status::Starting || after.is_gone()) {
             // what was begun came to its end: the next restart is another one
             (book.claim, book.rest) = (None, None);
         }
