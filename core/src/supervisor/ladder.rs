@@ -233,11 +233,14 @@ impl State {
         let left = self.next_tick(now.mono).since(now.mono);
         let to = (Status::NeedsYou, Some(PendingAction::RecoveryFailed));
         self.enter(cx, id, Actor::ReArm, "rung put off", to, |row| {
+            // none to give back: Retry has reset the ladder meanwhile, and it begins anew
+            let given_back = row.ladder.rungs > 0;
+            let due = Wall(now.wall.0.saturating_add_unsigned(left));
             row.ladder.rungs = row.ladder.rungs.saturating_sub(1);
-            row.ladder.due = Some(Wall(now.wall.0.saturating_add_unsigned(left)));
+            row.ladder.due = given_back.then_some(due);
             row.intent_running = false;
             row.turn = None;
         });
-        self.time_rung(now, id);
+        self.arm(cx, id);
     }
 }

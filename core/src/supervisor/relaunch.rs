@@ -164,6 +164,7 @@ impl State {
         self.enter(cx, id, Actor::RetryButton, retry.as_str(), to, |row| {
             row.intent_running = true;
         });
+        self.note_restart(cx, id, Actor::RetryButton);
     }
 
     /// Retry while a launch waits to be tried again, or in the line: at once. `false` when none waits.

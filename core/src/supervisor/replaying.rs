@@ -248,6 +248,19 @@ impl State {
         }
     }
 
+    /// Nobody could read the earlier conversation: a machine that is too busy for that is too busy to
+    /// launch, anything else is an error.
+    fn handover_failed(&mut self, cx: &mut Cx, id: SessionId, purpose: LaunchFor, answer: &Answer) {
+        // rule: RS-02, RS-08, INV-59
+        if let Answer::Failed { words, .. } = answer
+            && self.too_busy_to_look(answer)
+        {
+            self.relaunch_later(cx, id, purpose, words);
+            return;
+        }
+        self.launch_failed(cx, id, "The earlier conversation could not be read.");
+    }
+
     pub(super) fn handover_answered(
         &mut self,
         cx: &mut Cx,
@@ -265,7 +278,7 @@ impl State {
             | Answer::Alive { .. }
             | Answer::TakenOver { .. }
             | Answer::Failed { .. } => {
-                self.launch_failed(cx, id, "The earlier conversation could not be read.");
+                self.handover_failed(cx, id, purpose, &answer);
                 return;
             }
         };

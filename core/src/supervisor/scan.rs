@@ -65,7 +65,11 @@ impl State {
         }
         // before anything is asked about them: the worker that never came to life needs no folder
         self.retire_orphans(cx);
-        if !self.policy.aborted_response_recovery() {
+        let recovery_on = self.policy.aborted_response_recovery();
+        if !recovery_on || !self.load.is_heavy(cx.now.mono, &self.limits) {
+            self.end_streaks();
+        }
+        if !recovery_on {
             return;
         }
         if self.scan.open.is_some_and(|ask| self.asks.contains_key(&ask)) {
@@ -77,6 +81,14 @@ impl State {
         // rule: SC-03
         let wait = self.limits.ask_ms;
         self.scan.open = Some(self.ask(cx, AskFor::Scan, Question::Stamped, wait));
+    }
+
+    /// A tick that load defers for nobody, whatever becomes of its questions.
+    fn end_streaks(&mut self) {
+        // rule: LD-11
+        for session in self.sessions.values_mut() {
+            session.live.load_streak = 0;
+        }
     }
 
     /// The stamped rows are known: each is looked at for itself (SC-21).

@@ -141,6 +141,8 @@ impl World {
             self.store.take_out(&mut step, session);
             refused.push(session);
         }
+        let launches = step.acts.iter().filter(|act| matches!(act, Act::Spawn { .. })).count();
+        self.oracle.launches(launches);
         let facts = (&self.store, &self.clock);
         self.oracle.committed((&input, current), &step.writes, facts, &mut self.report);
         if self.bug == Some(Bug::NoReset) {

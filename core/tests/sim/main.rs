@@ -2,7 +2,7 @@
 //! the trouble stops and everything must settle. A failure prints its seed and its last inputs.
 //!
 //! `OMNISCIO_SIM_SEED=N` runs one seed and tells all of it; `OMNISCIO_SIM_LONG=M` runs on for M minutes of
-//! real time; `OMNISCIO_SIM_ALL=1` goes on after a failure.
+//! real time; `OMNISCIO_SIM_ALL=1` goes on after a failure; `OMNISCIO_SIM_FROM=N` begins with that seed.
 
 mod app;
 mod bugs;
@@ -75,7 +75,8 @@ fn every_invariant_holds_in_virtual_days_of_trouble_and_then_all_settles() {
     if let Some(seed) = one {
         run(seed, &total, Some(1_000_000));
     } else {
-        let (began, next) = (Instant::now(), AtomicU64::new(1));
+        let first = number("OMNISCIO_SIM_FROM").unwrap_or(1);
+        let (began, next) = (Instant::now(), AtomicU64::new(first));
         let budget = long.unwrap_or(BUDGET);
         let all = number("OMNISCIO_SIM_ALL").is_some();
         std::thread::scope(|scope| {
@@ -84,7 +85,7 @@ fn every_invariant_holds_in_virtual_days_of_trouble_and_then_all_settles() {
                     loop {
                         let seed = next.fetch_add(1, Ordering::Relaxed);
                         let failed = !total.lock().expect("the total").failures.is_empty() && !all;
-                        let over = seed > SEEDS_MIN && began.elapsed() > budget;
+                        let over = seed >= first + SEEDS_MIN && began.elapsed() > budget;
                         if failed || over {
                             return;
                         }

@@ -271,6 +271,10 @@ impl World {
     }
 
     pub(crate) fn tell(&mut self, told: Told) {
+        if self.oracle.broken.is_some() {
+            // the story ends where the invariant broke
+            return;
+        }
         if self.trace.len() >= self.trace_max {
             self.trace.pop_front();
         }

@@ -90,6 +90,31 @@ fn a_row_that_left_the_shape_between_two_ticks_begins_a_new_streak() {
     assert_eq!((rig.spawned, rig.scans - scans), (spawned + 1, 11));
 }
 
+// proves: LD-11
+#[test]
+fn ticks_that_load_does_not_defer_end_the_streak_also_when_nothing_is_looked_at() {
+    for calm in [false, true] {
+        let mut rig = stamped_under_load();
+        let scans = rig.scans;
+        while rig.scans < scans + 9 {
+            rig.pass(1_000);
+        }
+        // two ticks with recovery off, or calm ones at which nobody can tell what is stamped
+        (rig.blind, rig.busy) = (calm, Some(if calm { 100 } else { 990 }));
+        rig.recovery(calm, false);
+        rig.pass(2 * MINUTE);
+        (rig.blind, rig.busy) = (false, Some(990));
+        rig.recovery(true, false);
+        let mut ticks = 0;
+        while rig.spawned == 1 {
+            let scans = rig.scans;
+            rig.pass(1_000);
+            ticks += rig.scans - scans;
+        }
+        assert_eq!((ticks, rig.row().retry_attempts), (11, 0), "calm: {calm}");
+    }
+}
+
 // proves: SW-01, SW-02, SW-03, LD-03, LD-12
 #[test]
 fn the_wait_for_the_first_output_is_longer_while_the_machine_is_busy() {

@@ -39,6 +39,25 @@ fn a_given_up_row_keeps_its_ladder_through_a_turn_that_began_by_itself() {
     assert_eq!(rig.spawned, before + 1, "a row that says it is retried is retried");
 }
 
+// proves: RA-02, RA-09, INV-13
+#[test]
+fn a_retry_on_a_rung_that_cannot_begin_begins_the_ladder_anew() {
+    let mut rig = given_up_with_a_child();
+    // the rung waits for the old child's end, and the click is merged with it
+    rig.hold_stops = true;
+    while rig.row().status != Status::Starting {
+        rig.pass(1_000);
+    }
+    let session = rig.id();
+    assert_eq!(rig.command(Command::Retry { session }), Ok(Reply::Done));
+    rig.pass(7_000);
+    rig.blind = true;
+    rig.release_stops();
+    assert_eq!(state_of(&rig), (Status::NeedsYou, GIVEN_UP));
+    let (ladder, first) = (rig.row().ladder, rig.now().wall.plus(30_000));
+    assert_eq!((ladder.rungs, ladder.due), (0, Some(first)), "the whole gap before the first rung");
+}
+
 // proves: AB-09
 #[test]
 fn a_turn_that_fails_while_the_person_stops_it_is_stopped() {

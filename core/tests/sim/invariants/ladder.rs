@@ -22,8 +22,6 @@ pub(super) struct Episode {
     armed: Option<(u64, i64)>,
     /// Nothing automatic may happen until the person wants it.
     pub(super) stopped: bool,
-    /// A command of the CLI's own was sent to it since.
-    pub(super) local: bool,
     /// Charged replays and rungs since the person or a finished turn, and since when.
     autos: (u64, u64),
 }
@@ -149,7 +147,7 @@ impl Oracle {
         let Some(stop) = after.stop_reason.filter(|_| failed(after) && entered) else { return };
         report.hit(&format!("ladder stopped {}", stop.as_str()));
         let episode = &mut self.book(after.id).ladder;
-        (episode.stopped, episode.local) = (true, false);
+        episode.stopped = true;
         let (rungs, gaps) = (episode.rungs, episode.gaps);
         if stop == StopReason::HardCap && (rungs, gaps) != (RUNGS, RUNGS_MS) {
             let text = format!("the hard cap of {} after {rungs} rungs, {gaps} ms", after.id);

@@ -26,6 +26,8 @@ const START: u64 = 14 * SECOND;
 pub(super) struct Line {
     /// Spawn calls under way.
     pub(super) calls: usize,
+    /// Launches of the step at hand.
+    pub(super) launches: usize,
     spawned_at: Option<u64>,
     /// The machine was asked for what it has left, since the last spawn.
     asked: bool,
@@ -34,6 +36,8 @@ pub(super) struct Line {
     short_since: Option<u64>,
     /// Looks at folder and conversation that are not answered: when they were asked for, and for whom.
     looks: BTreeMap<AskId, (u64, Vec<SessionId>)>,
+    /// Whose old child is being stopped: nothing can be started over it (RP-01).
+    stopping: BTreeSet<SessionId>,
     /// Whose spawn call takes too long: the machine counts as too busy.
     hung: Vec<SessionId>,
     /// For whom a look, or such a call, came to nothing in this step.
@@ -71,6 +75,21 @@ impl Oracle {
         (self.line.calls, self.line.hung) = (calls, hung);
     }
 
+    /// A child is being stopped.
+    pub(super) fn stop_begins(&mut self, session: SessionId) {
+        self.line.stopping.insert(session);
+    }
+
+    /// A stop is reported, or there was nothing to stop.
+    pub(super) fn stop_ends(&mut self, session: SessionId) {
+        self.line.stopping.remove(&session);
+    }
+
+    /// The step at hand makes so many launches.
+    pub(crate) fn launches(&mut self, launches: usize) {
+        self.line.launches = launches;
+    }
+
     /// A new state: nobody was launched by it.
     pub(super) fn line_begins(&mut self) {
         self.line = Line { calls: self.line.calls, ..Line::default() };
@@ -89,6 +108,11 @@ impl Oracle {
         };
         let whom = store.listed().filter(asked).map(|row| row.id).collect();
         self.line.looks.insert(ask, (at, whom));
+    }
+
+    /// An earlier conversation is read: a look like any other, and of one session alone.
+    pub(super) fn reads(&mut self, ask: AskId, session: SessionId, at: u64) {
+        self.line.looks.insert(ask, (at, vec![session]));
     }
 
     /// Looks that the step answers, or that it is too late for.
@@ -182,8 +206,10 @@ impl Oracle {
         let mut starved = None;
         for (id, book) in &mut self.books {
             let relaunch = &mut book.relaunch;
-            // what is being looked at for it is its try, and comes to something within the look's limit
-            if *id == launched || !relaunch.waiting || relaunch.due > at || looking(id) {
+            // what is being looked at for it is its try, and comes to something within the look's limit;
+            // and its last try is not over before its child is gone
+            let tried = looking(id) || self.line.stopping.contains(id);
+            if *id == launched || !relaunch.waiting || relaunch.due > at || tried {
                 continue;
             }
             relaunch.passed += 1;

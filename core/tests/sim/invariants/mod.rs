@@ -78,6 +78,9 @@ pub(crate) struct Oracle {
     heavy_since: u64,
     /// Since when it is saturated at every tick.
     heavy_from: u64,
+    /// When recovery was last switched, and since when it is on at every tick.
+    recovery_at: u64,
+    recovery_from: u64,
     forced_at: Option<u64>,
     /// Folders that are gone, and since when.
     gone: BTreeMap<String, u64>,
@@ -121,6 +124,8 @@ impl Oracle {
             heavy: false,
             heavy_since: 0,
             heavy_from: 0,
+            recovery_at: 0,
+            recovery_from: 0,
             forced_at: None,
             gone: BTreeMap::new(),
             quitting: false,
@@ -170,6 +175,7 @@ impl Oracle {
                 book.restarted = book.restarted_before;
             }
             book.click = None;
+            book.rest = None;
             book.foreign = false;
             book.resumes = false;
             book.again = false;
@@ -234,16 +240,17 @@ impl Oracle {
                 ..
             } => self.book(*session).stop_asked = true,
             Input::CommitRefused { session, .. } => self.book(*session).foreign = false,
+            Input::Stopped { session, .. } | Input::SpawnFailed { session, .. } => {
+                self.stop_ends(*session);
+            }
             Input::Boot(_)
             | Input::Wake
             | Input::Slept { .. }
             | Input::Spawned { .. }
-            | Input::SpawnFailed { .. }
             | Input::Stream { .. }
             | Input::Chatter { .. }
             | Input::OutputEnded { .. }
             | Input::Exited { .. }
-            | Input::Stopped { .. }
             | Input::WriteFailed { .. }
             | Input::Load { .. }
             | Input::Window { .. }
@@ -288,7 +295,7 @@ impl Oracle {
                     };
                     self.changed(&change, store, clock, report);
                 }
-                Write::Settings(settings) => self.policy.settings = settings.clone(),
+                Write::Settings(settings) => self.settings(settings, clock.at),
                 Write::MessageState { id, state: MessageState::Sent } => {
                     self.sent(*id, store, report)
                 }
@@ -331,8 +338,8 @@ impl Oracle {
             Act::Badge(count) => self.badge = *count,
             Act::Reply { reply, .. } => self.replied(reply.is_ok(), report),
             Act::Log { session, text } => self.logged(*session, text, report),
+            Act::Stop { session, .. } => self.stop_begins(*session),
             Act::Control { .. }
-            | Act::Stop { .. }
             | Act::EmitBlock { .. }
             | Act::EmitDelta { .. }
             | Act::EmitSettings(_)

@@ -282,14 +282,25 @@ impl Oracle {
         if open && matches!(change.actor, Actor::User | Actor::RetryButton | Actor::Stream) {
             (book.put_down, book.cancelled) = (false, false);
         }
+        if begun && (after.status != Status::Starting || after.is_gone()) {
+            // what was begun came to its end: the next restart is another one
+            (book.claim, book.rest) = (None, None);
+        }
         if after.status == Status::Starting && !after.is_gone() || boot {
             return;
         }
-        let by_person = change.actor == Actor::User;
+        // a name or a look at what was put down before is no new wish
+        let moved = change.before.is_none_or(|before| {
+            (before.status, before.pending, before.is_gone())
+                != (after.status, after.pending, after.is_gone())
+        });
+        let by_person = change.actor == Actor::User && moved;
         let away = matches!(after.status, Status::Paused | Status::Ended) || after.is_gone();
         if by_person && (is_stopped(after) || away) {
             book.put_down = true;
             book.again = false;
+            // what was cut off before is taken back with it
+            book.message = None;
             if waited {
                 book.cancelled = true;
                 let how = if after.deleted_at.is_some() { "delete" } else { after.status.as_str() };
@@ -325,9 +336,9 @@ impl Oracle {
         let real = answer.is_some_and(|answer| {
             matches!(answer, Answer::Failed { .. } | Answer::Transcript { holder: Some(_), .. })
         });
-        // a launch of the same step has its slot already
-        let launched = change.writes.iter().filter(|write| is_launch(write)).count();
-        let throttled = !self.relentless() && self.line.calls + launched >= 4;
+        // a launch of the same step has its slot already, whether its row changes for it or not
+        let calls = self.line.calls + self.line.launches;
+        let throttled = !self.relentless() && calls >= 4;
         if throttled {
             report.hit("relaunch: the bounded mode finds all slots taken");
         }
@@ -335,7 +346,7 @@ impl Oracle {
             report.hit("relaunch: the folder is gone meanwhile");
         }
         if !missing && !throttled && !real && !used_up {
-            let (calls, why) = (self.line.calls, change.reason);
+            let why = change.reason;
             let text = format!("{} is red, {why}, {calls} calls: {after:?}", after.id);
             self.fail("INV-59", text);
         }
@@ -424,10 +435,6 @@ impl Relaunch {
             (BOUNDED.0, BOUNDED.0)
         }
     }
-}
-
-fn is_launch(write: &Write) -> bool {
-    if let Write::Row { reason, .. } = write { reason == "launch" } else { false }
 }
 
 fn is_stopped(row: &SessionRow) -> bool {

@@ -84,10 +84,6 @@ impl Oracle {
             let mut wanted = self.policy.settings.clone();
             wanted.apply(change.clone());
             self.wanted = Some(wanted);
-        } else if let Command::Send { session, text, .. } = command {
-            let ladder = &mut self.book(*session).ladder;
-            ladder.local |= text.starts_with('/');
-            ladder.stopped &= text.starts_with('/');
         } else if let Command::Quit = command {
             self.quitting = true;
         } else if let Command::ForkHeld { session } = command {
@@ -135,6 +131,7 @@ impl Oracle {
                 // the conversation is gone: the new one belongs to the same restart
                 report.hit("conversation gone");
                 self.book(*session).again = true;
+                self.reads(ask, *session, clock.at);
             }
             Question::Transcript { folder, cli_session, uuids, .. } => {
                 self.look_begins(ask, (folder, uuids), (store, clock.at));

@@ -4,6 +4,7 @@ use super::{Change, Oracle};
 use crate::clock::{MINUTE, SECOND};
 use crate::report::Report;
 use omniscio_core::id::SessionId;
+use omniscio_core::settings::Settings;
 use omniscio_core::supervisor::Write;
 
 impl Oracle {
@@ -17,6 +18,20 @@ impl Oracle {
             self.heavy_since = at;
         }
         self.heavy = heavy;
+    }
+
+    /// Settings are stored; with recovery off no tick defers anybody.
+    pub(super) fn settings(&mut self, settings: &Settings, at: u64) {
+        let was = self.policy.aborted_response_recovery();
+        self.policy.settings = settings.clone();
+        let is = self.policy.aborted_response_recovery();
+        if was != is {
+            // as with a short calm
+            if is && at - self.recovery_at >= MINUTE {
+                self.recovery_from = at;
+            }
+            self.recovery_at = at;
+        }
     }
 
     /// Whether the machine counted as saturated within the last minute.
@@ -42,7 +57,8 @@ impl Oracle {
         if last.is_some_and(|last| at - last < MINUTE) {
             self.fail("INV-18", format!("the second forced replay within a minute, of {id}"));
         }
-        let since = self.book(id).in_shape_at.unwrap_or(at).max(self.heavy_from);
+        let sound_from = self.heavy_from.max(self.recovery_from);
+        let since = self.book(id).in_shape_at.unwrap_or(at).max(sound_from);
         // ten ticks in a row span nine minutes; the answers to the first and to the last of them may take
         // their whole time
         if at - since < 9 * MINUTE - 11 * SECOND {

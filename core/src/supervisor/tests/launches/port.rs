@@ -55,6 +55,8 @@ pub(super) struct Port {
     pub folder: bool,
     /// The machine cannot even look.
     pub blind: Option<i32>,
+    /// Nor read an earlier conversation.
+    pub unread: Option<i32>,
     /// Looks are never answered.
     pub deaf: bool,
     /// Processes that are gone without a word.
@@ -120,6 +122,7 @@ impl Port {
             headroom: Headroom::default(),
             folder: true,
             blind: None,
+            unread: None,
             deaf: false,
             gone: vec![],
             exists: false,
@@ -360,6 +363,9 @@ impl Port {
             Question::Alive { children } => {
                 let gone = children.iter().map(|(id, _)| *id).filter(|id| self.gone.contains(id));
                 Answer::Alive { gone: gone.collect() }
+            }
+            Question::Handover { .. } if self.unread.is_some() => {
+                Answer::Failed { words: "no thread to read with".into(), errno: self.unread }
             }
             Question::Handover { .. } => {
                 Answer::Handover { text: "handover".into(), last_message: None }

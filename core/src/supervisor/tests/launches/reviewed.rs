@@ -390,3 +390,30 @@ fn retry_on_a_rung_that_stands_in_the_line_makes_it_the_persons_own() {
     port.pass(5_000);
     assert_eq!((port.row(id).status, port.row(id).pending), (Status::Running, None));
 }
+
+// proves: RS-02, RS-15, INV-59
+#[test]
+fn a_hand_over_that_the_machine_is_too_busy_to_read_is_a_hiccup() {
+    let mut port = Port::new(Limits::default());
+    let id = port.create();
+    port.pass(MINUTE);
+    port.answer_turn(id);
+    port.exit(id);
+    port.unread = Some(EAGAIN);
+    port.command(Command::Send { session: id, text: "more".into(), now: false });
+    port.pass(MINUTE);
+    assert_eq!(port.row(id).status, Status::Starting);
+    assert_eq!(port.notes_of(id).last(), Some(&prompt::NOTE_LAUNCH_HICCUP));
+    port.unread = None;
+    port.pass(MINUTE);
+    assert_eq!(port.row(id).status, Status::Running);
+    assert!(matches!(port.last_line(id), Some(LineText::HandoverThen { .. })));
+    assert!(!port.was(id, Status::Error));
+    // what fails for a reason of its own is an error at once (RS-08)
+    port.answer_turn(id);
+    port.exit(id);
+    port.unread = Some(ENOENT);
+    port.command(Command::Send { session: id, text: "and more".into(), now: false });
+    port.pass(1_000);
+    assert_eq!(port.row(id).status, Status::Error);
+}

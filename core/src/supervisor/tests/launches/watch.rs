@@ -194,3 +194,27 @@ fn a_rung_that_cannot_be_launched_stays_red_and_retry_hurries_it() {
     assert_eq!(port.row(id).status, Status::Running);
     assert_eq!((port.row(id).retry_attempts, port.row(id).ladder.rungs), (0, 0));
 }
+
+// proves: RP-07, INV-01
+#[test]
+fn a_retry_that_takes_a_rung_over_is_a_restart_of_its_own() {
+    let mut port = Port::new(Limits::default());
+    port.exists = true;
+    let id = port.create();
+    port.pass(MINUTE);
+    port.give_up(id);
+    port.headroom = Headroom { memory_mib: Some(3), ..Headroom::default() };
+    while port.row(id).status != Status::Starting {
+        port.pass(1_000);
+    }
+    port.pass(20_000);
+    port.command(Command::Retry { session: id });
+    assert_eq!(port.row(id).last_restart_at, Some(port.now.wall));
+    let retried = port.now.mono;
+    port.headroom = Headroom::default();
+    port.pass(2_000);
+    port.exit(id);
+    port.pass(5 * MINUTE);
+    let next = *port.calls_of(id).last().expect("a call");
+    assert!(next.since(retried) >= 90_000, "{retried:?} {next:?}");
+}
