@@ -120,6 +120,8 @@ pub struct Limits {
 
     /// A transcript block that is still open is saved at most this often.
     pub block_save_ms: Millis,
+    /// The blocks of all sessions that are due are saved together, this often.
+    pub block_save_step_ms: Millis,
     /// The final text kept in memory, in bytes.
     pub final_text_max_bytes: usize,
     /// One protocol line may be this long, in bytes.
@@ -198,6 +200,7 @@ impl Default for Limits {
             folder_probe_ms: 2_000,
             folder_recheck_ms: 60_000,
             block_save_ms: 1_000,
+            block_save_step_ms: 250,
             final_text_max_bytes: 64 * 1024,
             line_max_bytes: 16 * 1024 * 1024,
             chatter_lines_max: 50,
@@ -275,6 +278,8 @@ impl Limits {
             ),
             (self.liveness_again_ms < self.liveness_ms, "the second look comes before the next"),
             (self.calls_max >= 1, "at least one remembered call"),
+            (self.block_save_step_ms >= 1, "blocks are saved some time"),
+            (self.block_save_step_ms <= self.block_save_ms, "the step of saves <= their gap"),
         ];
         relations.iter().find(|(holds, _)| !holds).map(|(_, name)| *name)
     }
