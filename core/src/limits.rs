@@ -126,6 +126,8 @@ pub struct Limits {
     pub auto_continue_max: u8,
     /// A transcript block that is still open is saved at most this often.
     pub block_save_ms: Millis,
+    /// The blocks of all sessions that are due are saved together, this often.
+    pub block_save_step_ms: Millis,
     /// The final text kept in memory, in bytes.
     pub final_text_max_bytes: usize,
     /// One protocol line may be this long, in bytes.
@@ -206,6 +208,7 @@ impl Default for Limits {
             context_stall_recover_max: CONTEXT_STALL_RECOVER_MAX,
             auto_continue_max: AUTO_CONTINUE_MAX,
             block_save_ms: 1_000,
+            block_save_step_ms: 250,
             final_text_max_bytes: 64 * 1024,
             line_max_bytes: 16 * 1024 * 1024,
             chatter_lines_max: 50,
@@ -283,6 +286,8 @@ impl Limits {
             ),
             (self.liveness_again_ms < self.liveness_ms, "the second look comes before the next"),
             (self.calls_max >= 1, "at least one remembered call"),
+            (self.block_save_step_ms >= 1, "blocks are saved some time"),
+            (self.block_save_step_ms <= self.block_save_ms, "the step of saves <= their gap"),
         ];
         relations.iter().find(|(holds, _)| !holds).map(|(_, name)| *name)
     }

@@ -1,5 +1,5 @@
-//! The loop: one input at a time into the rules, the clock read once for each, what they say done
-//! before the next.
+//! The loop: one input at a time into the rules, the clock read once for each or for some that came
+//! together, what they say done before the next.
 //!
 //! It holds no rule. A panic inside a rule costs the state, not the app: the state is built anew from
 //! the rows, the same way as at a start.
@@ -22,6 +22,7 @@ use omniscio_core::limits::Limits;
 use omniscio_core::settings::KillSwitches;
 use omniscio_core::supervisor::{Boot, Input, State};
 use omniscio_core::time::{Day, Mono, Now, Wall};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -29,6 +30,8 @@ use std::time::Duration;
 /// The loop looks at the clock at least this often, so that a sleep of the machine is noticed soon
 /// after it: a wait does not count the time of a sleep.
 const LOOK_UP_MS: u64 = 10_000;
+/// While children are talkative their lines gather for so long, and are taken in one go.
+const REST_MS: u64 = 8;
 /// A wait that took this much longer than it was to take was a sleep of the machine, not a busy one.
 const SLEPT_MIN_MS: u64 = 5_000;
 /// So many rebuilt states within [`FAULT_SPAN_MS`] will not help any more: the app ends, and its next
@@ -62,6 +65,14 @@ pub(super) struct Driver {
     faults: Vec<Mono>,
     /// The last input was a wake-up: one that changes nothing must not come again at once.
     woke: bool,
+    /// What was taken from the inbox together.
+    run: VecDeque<Message>,
+    /// The time of what was taken together, until something is stored, which may take long.
+    reading: Option<Now>,
+    /// Lines of children came since the loop last waited.
+    lines: bool,
+    /// When it last waited after such lines.
+    lines_at: Option<Mono>,
 }
 
 impl Driver {
@@ -82,6 +93,10 @@ impl Driver {
             clock: Clock,
             faults: Vec::new(),
             woke: false,
+            run: VecDeque::new(),
+            reading: None,
+            lines: false,
+            lines_at: None,
         }
     }
 
@@ -117,11 +132,14 @@ impl Driver {
     fn turn(&mut self, input: Input) -> Ran {
         self.woke = matches!(input, Input::Wake);
         let (what, asked) = (name(&input), Asked::of(&input));
-        let now = self.now();
+        let now = self.reading.take().unwrap_or_else(|| self.now());
         let (state, rules) = (&mut self.state, self.fixed.rules);
         // after a panic the state is thrown away
         match caught(|| rules(state, input, now)) {
-            Ok(step) => self.effects.run(step, asked, now.wall),
+            Ok(step) => {
+                self.reading = (step.writes.is_empty() && !self.run.is_empty()).then_some(now);
+                self.effects.run(step, asked, now.wall)
+            }
             Err(panic) => Ran::Broken(format!("a rule panicked at {what}: {panic}")),
         }
     }
@@ -181,7 +199,12 @@ impl Driver {
             return Ok(self.translate(message));
         }
         // the rules do what is due with every input: a wake-up is for when nothing comes
-        if let Some(message) = self.inbox.ready() {
+        if self.run.is_empty() {
+            self.inbox.ready(&mut self.run);
+            self.reading = None;
+        }
+        if let Some(message) = self.run.pop_front() {
+            self.lines |= matches!(message, Message::Input(Input::Stream { .. }));
             return Ok(self.translate(message));
         }
         let before = self.now();
@@ -190,7 +213,9 @@ impl Driver {
             .map_err(|panic| Ran::Broken(format!("no next wake-up: {panic}")))?;
         let due = wakeup.map_or(LOOK_UP_MS, |(at, _)| at.since(before.mono));
         let limit = due.min(LOOK_UP_MS).max(u64::from(self.woke));
-        let message = self.inbox.next(Duration::from_millis(limit));
+        let rest = if self.is_busy(before.mono) { limit.min(REST_MS) } else { 0 };
+        self.inbox.rest(Duration::from_millis(rest));
+        let message = self.inbox.next(Duration::from_millis(limit - rest));
         let after = self.now().mono;
         let millis = after.since(before.mono.plus(limit));
         if millis > SLEPT_MIN_MS {
@@ -205,6 +230,15 @@ impl Driver {
             }
             (None, _) => None,
         })
+    }
+
+    /// Whether lines of children came now and shortly before: those that follow are taken together.
+    fn is_busy(&mut self, now: Mono) -> bool {
+        if !std::mem::take(&mut self.lines) {
+            return false;
+        }
+        let before = self.lines_at.replace(now);
+        before.is_some_and(|before| now.since(before) <= REST_MS)
     }
 
     fn translate(&mut self, message: Message) -> Option<Input> {

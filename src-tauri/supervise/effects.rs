@@ -93,6 +93,9 @@ impl Effects {
     /// Commits, then acts. A session whose row is not as the rules knew it costs its own part of the
     /// step; the rules get to know the row as it is before anything else.
     pub(super) fn run(&mut self, mut step: Step, asked: Option<Asked>, now: Wall) -> Ran {
+        if step.writes.is_empty() && !step.acts.iter().any(fill::is_block) {
+            return self.act(step.acts);
+        }
         // rule: DB-03
         let filled = self.patiently(|store| fill::fill(&mut step, |id| store.message_text(id)));
         if let Err(ran) = filled {

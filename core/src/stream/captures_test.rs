@@ -111,3 +111,27 @@ fn a_cooked_terminal_changes_no_event() {
         assert_eq!(events(framed.as_bytes(), &[]), events(&bytes, &[]), "{name}");
     }
 }
+
+#[test]
+fn the_place_of_the_type_changes_no_event() {
+    let mut moved = 0;
+    for (name, bytes) in captures() {
+        let text = String::from_utf8(bytes.clone()).expect("text");
+        let mut first = String::new();
+        for line in text.lines() {
+            // the recording's own time stamp comes before the type
+            let (stamp, rest) = line.split_once(", ").expect("more than a time");
+            assert!(stamp.starts_with("{\"_t\""), "{name}: {line}");
+            moved += usize::from(rest.starts_with("\"type\": \"stream_event\""));
+            first.extend(["{", rest, "\n"]);
+        }
+        let compact = first.replace("{\"type\": \"stream_event\"", "{\"type\":\"stream_event\"");
+        assert_eq!(events(first.as_bytes(), &[]), events(&bytes, &[]), "{name}");
+        assert_eq!(
+            events(compact.as_bytes(), &[]),
+            events(&bytes, &[]),
+            "{name}: as it is written"
+        );
+    }
+    assert!(moved > 400, "{moved} lines");
+}

@@ -1,66 +1,14 @@
-//! What the lines of the conversation itself mean: partial messages, finished blocks, the user's
-//! side. `None` is a line whose fields are not as expected.
+//! What the finished lines of the conversation itself mean: the agent's blocks, the user's side.
+//! `None` is a line whose fields are not as expected.
 
-use super::meaning::small;
-use super::wire::{ApiEvent, ApiMessage, Block, Line, PermissionDecision};
-use super::{
-    AssistantLine, BlockStart, Content, Partial, PartialKind, StreamEvent, ToolResult, UserEcho,
-};
+use super::wire::{Block, Line, PermissionDecision};
+use super::{AssistantLine, Content, StreamEvent, ToolResult, UserEcho};
 use alloc::string::String;
 use alloc::vec::Vec;
 
 /// The sub-agent's call; output of the main thread has none.
 fn parent(line: &mut Line) -> Option<String> {
     line.parent_tool_use_id.0.take().or_else(|| line.agent_id.0.take())
-}
-
-pub(super) fn partial(mut line: Line) -> Option<StreamEvent> {
-    let parent = parent(&mut line);
-    let event = line.event.0?;
-    let named = event.message.0.as_ref().and_then(|message| message.id.0.clone());
-    Some(StreamEvent::Partial(Partial {
-        message: line.api_message_id.0.or(named),
-        parent,
-        abandoned: line.abandoned_blocks.0.is_some(),
-        kind: partial_kind(*event),
-    }))
-}
-
-fn partial_kind(event: ApiEvent) -> PartialKind {
-    let index = small(&event.index);
-    let delta = event.delta.0.unwrap_or_default();
-    match event.kind.text().as_str() {
-        "message_start" => PartialKind::MessageStart {
-            context_tokens: context_tokens(&event.message.0.unwrap_or_default()),
-        },
-        "content_block_start" => PartialKind::BlockStart {
-            index,
-            block: block_start(event.content_block.0.map(|block| *block).unwrap_or_default()),
-        },
-        "content_block_delta" => match delta.kind.text().as_str() {
-            "text_delta" => PartialKind::Text { index, text: delta.text.text() },
-            "thinking_delta" => PartialKind::Thinking { index, text: delta.thinking.text() },
-            "input_json_delta" => PartialKind::InputJson { index },
-            _ => PartialKind::Other,
-        },
-        "content_block_stop" => PartialKind::BlockStop { index },
-        "message_delta" => PartialKind::MessageDelta { stop_reason: delta.stop_reason.0 },
-        "message_stop" => PartialKind::MessageStop,
-        _ => PartialKind::Other,
-    }
-}
-
-fn block_start(block: Block) -> BlockStart {
-    match block.kind.text().as_str() {
-        "text" => BlockStart::Text,
-        "thinking" => BlockStart::Thinking,
-        "tool_use" => BlockStart::ToolUse { id: block.id.text(), name: block.name.text() },
-        _ => BlockStart::Other,
-    }
-}
-
-fn context_tokens(message: &ApiMessage) -> u64 {
-    message.usage.0.as_ref().map(|usage| usage.context_tokens()).unwrap_or_default()
 }
 
 pub(super) fn assistant(mut line: Line) -> Option<StreamEvent> {
@@ -70,7 +18,7 @@ pub(super) fn assistant(mut line: Line) -> Option<StreamEvent> {
         uuid: line.uuid.0,
         synthetic: message.model.0.as_deref() == Some("<synthetic>"),
         parent,
-        context_tokens: context_tokens(&message),
+        context_tokens: message.context_tokens(),
         message: message.id.text(),
         content: message.content.0.into_iter().map(content).collect(),
         stop_reason: message.stop_reason.0,

@@ -5,7 +5,7 @@
 
 use super::StreamEvent;
 use super::line::{self, Line};
-use super::{meaning, sniff, wire};
+use super::{meaning, sniff, streamed, wire};
 use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -49,9 +49,9 @@ fn objects(mut rest: &str, model: &mut Option<String>, events: &mut Vec<StreamEv
             return chatter(rest, events);
         };
         chatter(noise, events);
-        match parse(object) {
-            Some((line, len)) => {
-                match meaning::event(line, model) {
+        match parse(object, model) {
+            Some((event, len)) => {
+                match event {
                     Some(event) => events.push(event),
                     None => chatter(object.get(..len).unwrap_or_default(), events),
                 }
@@ -67,10 +67,40 @@ fn objects(mut rest: &str, model: &mut Option<String>, events: &mut Vec<StreamEv
     }
 }
 
+/// The event of the object that the text begins with, if it is protocol, and the object's length in
+/// bytes; `None` if it is torn.
+fn parse(text: &str, model: &mut Option<String>) -> Option<(Option<StreamEvent>, usize)> {
+    if begins_streamed(text) {
+        return partial(text);
+    }
+    let (line, len) = read::<wire::Line>(text)?;
+    if line.kind.0.as_deref() == Some(streamed::KIND) {
+        return partial(text);
+    }
+    Some((meaning::event(line, model), len))
+}
+
+/// Whether the type is the first field of the object, as the CLI writes it, and is the one that has
+/// fields of its own.
+fn begins_streamed(object: &str) -> bool {
+    let kind = object.strip_prefix('{').and_then(|rest| {
+        let value = rest.trim_start().strip_prefix("\"type\"")?.trim_start();
+        value.strip_prefix(':')?.trim_start().strip_prefix('"')
+    });
+    kind.and_then(|rest| rest.strip_prefix(streamed::KIND))
+        .is_some_and(|rest| rest.starts_with('"'))
+}
+
+fn partial(text: &str) -> Option<(Option<StreamEvent>, usize)> {
+    let (line, len) = read::<streamed::Streamed<'_>>(text)?;
+    let malformed = || StreamEvent::Malformed { kind: streamed::KIND.into() };
+    Some((Some(line.event().unwrap_or_else(malformed)), len))
+}
+
 /// The object that the text begins with, and its length in bytes; `None` if it is torn.
-fn parse(text: &str) -> Option<(wire::Line, usize)> {
+fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Option<(T, usize)> {
     let mut json = serde_json::Deserializer::from_str(text);
-    let line = wire::Line::deserialize(&mut json).ok()?;
+    let line = T::deserialize(&mut json).ok()?;
     Some((line, json.into_iter::<IgnoredAny>().byte_offset()))
 }
 
@@ -82,7 +112,7 @@ fn next_sound(text: &str) -> Option<usize> {
             let head =
                 tail.char_indices().nth(RESCUE_HEAD_CHARS).map_or(tail, |(end, _)| &tail[..end]);
             let known = sniff::kinds(head).0.is_some_and(|kind| meaning::is_known(&kind));
-            known && parse(tail).is_some()
+            known && parse(tail, &mut None).is_some()
         },
     )
 }

@@ -44,8 +44,13 @@ impl Splitter {
         let mut rest = bytes;
         while let Some(at) = find(rest, |byte| byte == b'\n') {
             let (line, after) = rest.split_at(at);
-            self.hold(line);
-            self.flush(&mut take);
+            if self.held.is_empty() && line.len() <= self.max {
+                // it came at once: no need to hold it
+                take(Line::Whole(line));
+            } else {
+                self.hold(line);
+                self.flush(&mut take);
+            }
             rest = after.get(1..).unwrap_or_default();
         }
         self.hold(rest);

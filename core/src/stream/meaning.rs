@@ -4,7 +4,7 @@ use super::soft::Soft;
 use super::wire::{Line, Request, Response};
 use super::{
     BackgroundTask, ControlAsk, Init, LifecycleState, RateLimit, SessionState, StreamEvent,
-    TaskEvent, TaskPhase, TurnResult, conversation,
+    TaskEvent, TaskPhase, TurnResult, conversation, streamed,
 };
 use crate::id::Uuid;
 use crate::supervisor::mcp;
@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 /// Types this version knows.
 const KNOWN: [&str; 13] = [
     "system",
-    "stream_event",
+    streamed::KIND,
     "assistant",
     "user",
     "result",
@@ -39,7 +39,6 @@ pub(super) fn event(mut line: Line, model: &mut Option<String>) -> Option<Stream
     let kind = line.kind.0.take()?;
     let event = match kind.as_str() {
         "system" => return Some(system(line, model)),
-        "stream_event" => conversation::partial(line),
         "assistant" => conversation::assistant(line),
         "user" => conversation::user(line),
         "result" => result(line, model.as_deref()),

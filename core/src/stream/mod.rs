@@ -12,6 +12,7 @@ mod message;
 mod sniff;
 mod soft;
 pub mod stdin;
+mod streamed;
 mod wire;
 
 #[cfg(test)]
@@ -44,11 +45,16 @@ impl Decoder {
     /// The events that are complete after these bytes. How the bytes were cut into reads makes no
     /// difference to the events (INV-64).
     pub fn push(&mut self, bytes: &[u8]) -> Vec<StreamEvent> {
-        // rule: PR-02, INV-64
         let mut events = Vec::new();
-        let model = &mut self.model;
-        self.lines.push(bytes, |line| decode::line(line, model, &mut events));
+        self.push_into(bytes, &mut events);
         events
+    }
+
+    /// The same, appended to `events`: whoever has much to read keeps one list for all of it.
+    pub fn push_into(&mut self, bytes: &[u8], events: &mut Vec<StreamEvent>) {
+        // rule: PR-02, INV-64
+        let model = &mut self.model;
+        self.lines.push(bytes, |line| decode::line(line, model, events));
     }
 
     /// The output ended: what stands after the last newline is a line too.

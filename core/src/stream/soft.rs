@@ -5,7 +5,7 @@
 //! its name.
 
 use crate::id::Uuid;
-use alloc::borrow::ToOwned;
+use alloc::borrow::{Cow, ToOwned};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -30,6 +30,11 @@ pub(super) trait Field<'de>: Sized {
     /// A string.
     fn text(_text: &str) -> Option<Self> {
         None
+    }
+
+    /// A string that stands in the line as it is.
+    fn borrowed(text: &'de str) -> Option<Self> {
+        Self::text(text)
     }
 
     /// A number.
@@ -75,6 +80,10 @@ impl<'de, T: Field<'de>> Visitor<'de> for Take<T> {
         Ok(T::text(text))
     }
 
+    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(T::borrowed(text))
+    }
+
     fn visit_u64<E: Error>(self, number: u64) -> Result<Self::Value, E> {
         Ok(T::number(number as f64))
     }
@@ -107,6 +116,17 @@ impl<'de, T: Field<'de>> Visitor<'de> for Take<T> {
 impl Field<'_> for String {
     fn text(text: &str) -> Option<Self> {
         Some(text.to_owned())
+    }
+}
+
+/// A word or text that is looked at, or kept by whoever needs it.
+impl<'de: 'a, 'a> Field<'de> for Cow<'a, str> {
+    fn text(text: &str) -> Option<Self> {
+        Some(Cow::Owned(text.to_owned()))
+    }
+
+    fn borrowed(text: &'de str) -> Option<Self> {
+        Some(Cow::Borrowed(text))
     }
 }
 

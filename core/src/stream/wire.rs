@@ -1,9 +1,10 @@
-//! The CLI's lines as they are written: one flat struct with every field this app reads.
+//! The CLI's lines as they are written: one flat struct with every field this app reads, but for
+//! those of [`super::streamed`].
 //!
 //! Each field is [`Soft`]: a field that is absent, null or of another type than expected reads as
 //! `None` and spoils nothing else of its line. Fields that are not named here are skipped unread.
 
-use super::soft::{Field, Present, Soft};
+use super::soft::{Field, Soft};
 use crate::id::Uuid;
 use crate::supervisor::mcp;
 use alloc::borrow::ToOwned;
@@ -29,12 +30,10 @@ macro_rules! objects {
 
 objects!(
     ApiErrorParams,
-    ApiEvent,
     ApiMessage,
     Block,
     BTreeMap<String, Soft<ModelUsage>>,
     CompactMetadata,
-    Delta,
     McpServer,
     ModelUsage,
     PermissionDecision,
@@ -99,10 +98,6 @@ pub(super) struct Line {
     pub(super) summary: Soft<String>,
     pub(super) patch: Soft<Box<TaskPatch>>,
     pub(super) tasks: Soft<Vec<Soft<Task>>>,
-
-    pub(super) event: Soft<Box<ApiEvent>>,
-    pub(super) api_message_id: Soft<String>,
-    pub(super) abandoned_blocks: Soft<Present>,
 
     pub(super) api_error: Soft<String>,
     pub(super) api_error_status: Soft<f64>,
@@ -170,29 +165,6 @@ pub(super) struct Task {
     pub(super) description: Soft<String>,
 }
 
-/// The API's own event inside a `stream_event`.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct ApiEvent {
-    #[serde(rename = "type")]
-    pub(super) kind: Soft<String>,
-    pub(super) index: Soft<f64>,
-    pub(super) message: Soft<Box<ApiMessage>>,
-    pub(super) content_block: Soft<Box<Block>>,
-    pub(super) delta: Soft<Box<Delta>>,
-}
-
-/// `delta` of an API event.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Delta {
-    #[serde(rename = "type")]
-    pub(super) kind: Soft<String>,
-    pub(super) text: Soft<String>,
-    pub(super) thinking: Soft<String>,
-    pub(super) stop_reason: Soft<String>,
-}
-
 /// A message of the API, or of the user.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -202,6 +174,13 @@ pub(super) struct ApiMessage {
     pub(super) content: Blocks,
     pub(super) usage: Soft<Box<Usage>>,
     pub(super) stop_reason: Soft<String>,
+}
+
+impl ApiMessage {
+    /// All input tokens, both cache figures included; 0 where they are not told.
+    pub(super) fn context_tokens(&self) -> u64 {
+        self.usage.0.as_ref().map(|usage| usage.context_tokens()).unwrap_or_default()
+    }
 }
 
 /// `message` of a line.
@@ -318,8 +297,7 @@ pub(super) struct Usage {
 }
 
 impl Usage {
-    /// All input tokens, both cache figures included.
-    pub(super) fn context_tokens(&self) -> u64 {
+    fn context_tokens(&self) -> u64 {
         [&self.input_tokens, &self.cache_creation_input_tokens, &self.cache_read_input_tokens]
             .into_iter()
             .fold(0, |sum, tokens| sum.saturating_add(tokens.count()))

@@ -123,9 +123,8 @@ impl State {
     }
 
     fn observe(&mut self, cx: &mut Cx, id: SessionId, event: &StreamEvent) {
-        let limits = self.limits.clone();
-        let now = cx.now;
-        let Some(session) = self.session(id) else {
+        let (now, limits) = (cx.now, &self.limits);
+        let Some(session) = self.sessions.get_mut(&id) else {
             return;
         };
         let full = resolve_context_warning_usage(&session.live.context);
@@ -136,10 +135,10 @@ impl State {
         let Some(turn) = session.live.turn.as_mut() else {
             return;
         };
-        turn.observe(event, now.mono, &limits);
+        turn.observe(event, now.mono, limits);
         let (number, real_output) = (turn.number, turn.real_output);
         let activity = turn.activity();
-        let changes = session.live.builder.observe(event, number, now, &limits);
+        let changes = session.live.builder.observe(event, number, now, limits);
         if session.live.activity != activity {
             session.live.activity = activity;
             session.live.activity_since = now.wall;

@@ -52,9 +52,13 @@ impl Part {
         Some(block)
     }
 
-    /// When it may be saved next; `None` if the stored state is the shown one.
+    /// When it is saved next; `None` if the stored state is the shown one. Never sooner than it may
+    /// be, and then together with those of all sessions: each commit waits for the disk.
     pub(super) fn save_at(&self, limits: &Limits) -> Option<Mono> {
-        (self.dirty && self.block.is_some()).then(|| self.saved.plus(limits.block_save_ms))
+        // rule: A-30
+        let Mono(may) = self.saved.plus(limits.block_save_ms);
+        let together = may.checked_next_multiple_of(limits.block_save_step_ms).unwrap_or(may);
+        (self.dirty && self.block.is_some()).then_some(Mono(together))
     }
 
     /// The block to save now.

@@ -281,3 +281,17 @@ proptest! {
         prop_assert_eq!(numbers, (1..=s.window.0.len() as u64).collect::<Vec<_>>());
     }
 }
+
+// proves: A-30
+#[test]
+fn the_open_blocks_of_all_sessions_are_saved_together() {
+    let limits = Limits::default();
+    let saves = [3, 120, 249].map(|began| {
+        let mut builder = Builder::new(0);
+        for event in [start("m"), begin("m", 0, BlockStart::Text), text("m", 0, "x")] {
+            builder.observe(&event, 1, at(began), &limits);
+        }
+        builder.next_save(&limits).expect("unsaved text")
+    });
+    assert_eq!(saves, [Mono(1_250); 3], "none before its second is over");
+}

@@ -19,6 +19,8 @@ use std::time::Duration;
 const NEWS_MAX: usize = 1024;
 /// But a line may have some MiB: so much of them waits at most, and one more that alone is longer.
 const NEWS_MAX_BYTES: usize = 64 * 1024 * 1024;
+/// So many news are taken at once, before a command is looked for again.
+const RUN_MAX: usize = 64;
 /// More clicks than a person makes while a slow disk holds the loop up.
 const COMMANDS_MAX: usize = 256;
 
@@ -85,8 +87,10 @@ struct Queues {
     /// With the bytes that each holds.
     news: VecDeque<(Message, usize)>,
     news_bytes: usize,
-    /// The loop sleeps until something comes. Waking costs a system call, so it is woken only then.
-    asleep: bool,
+    /// What wakes the loop. Waking costs a system call, so it is woken only where it has to be.
+    sleep: Sleep,
+    /// Something came that is not to wait for the end of a rest.
+    pressing: bool,
     /// So many wait for room.
     held_up: usize,
     /// The last one taken was a command.
@@ -95,7 +99,33 @@ struct Queues {
     quit: bool,
 }
 
+/// What the loop does.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Sleep {
+    /// It is at work.
+    #[default]
+    Awake,
+    /// It lets lines of children gather.
+    Rests,
+    /// It sleeps until something comes.
+    Sleeps,
+}
+
 impl Queues {
+    /// Whether what is here is to wake the loop.
+    fn wakes(&self) -> bool {
+        match self.sleep {
+            Sleep::Awake => false,
+            Sleep::Rests => self.ends_rest(),
+            Sleep::Sleeps => !self.is_empty(),
+        }
+    }
+
+    /// Anything but lines of children, or so many that their readers would soon wait.
+    fn ends_rest(&self) -> bool {
+        self.pressing || !self.is_half_empty()
+    }
+
     fn has_room(&self, bytes: usize) -> bool {
         let fits = self.news_bytes.saturating_add(bytes) <= NEWS_MAX_BYTES;
         self.news.len() < NEWS_MAX && (fits || bytes == 0 || self.news_bytes == 0)
@@ -136,14 +166,18 @@ impl Inbox {
 
     /// The same for a message that holds so many bytes of a child's output.
     pub(in crate::supervise) fn push_sized(&self, message: Message, bytes: usize) {
-        self.push_all([(message, bytes)]);
+        self.add([(message, bytes)], true);
     }
 
-    /// The same for some that come at once, in their order.
-    pub(in crate::supervise) fn push_all(
+    /// The same for lines that come at once, in their order. They may wait for the end of a rest.
+    pub(in crate::supervise) fn push_lines(
         &self,
         messages: impl IntoIterator<Item = (Message, usize)>,
     ) {
+        self.add(messages, false);
+    }
+
+    fn add(&self, messages: impl IntoIterator<Item = (Message, usize)>, pressing: bool) {
         let mut queues = self.lock();
         for (message, bytes) in messages {
             queues = self.with_room(queues, bytes);
@@ -152,6 +186,7 @@ impl Inbox {
             }
             queues.news_bytes = queues.news_bytes.saturating_add(bytes);
             queues.news.push_back((message, bytes));
+            queues.pressing |= pressing;
         }
         self.wake(queues);
     }
@@ -174,11 +209,14 @@ impl Inbox {
         queues
     }
 
-    /// Lets the queues go and wakes the loop if it sleeps.
-    fn wake(&self, queues: MutexGuard<'_, Queues>) {
-        let asleep = queues.asleep;
+    /// Lets the queues go and wakes the loop if it waits for this.
+    fn wake(&self, mut queues: MutexGuard<'_, Queues>) {
+        let wakes = queues.wakes();
+        if wakes {
+            queues.sleep = Sleep::Awake;
+        }
         drop(queues);
-        if asleep {
+        if wakes {
             self.came.notify_all();
         }
     }
@@ -193,6 +231,7 @@ impl Inbox {
             return Err(Refused::Full);
         }
         queues.commands.push_back(message);
+        queues.pressing = true;
         self.wake(queues);
         Ok(())
     }
@@ -209,9 +248,16 @@ impl Inbox {
         true
     }
 
-    /// What waits already, in the order of [`Inbox::next`].
-    pub(in crate::supervise) fn ready(&self) -> Option<Message> {
-        self.taken_from(self.lock())
+    /// What waits already, in the order of [`Inbox::next`]: some at once where no command waits.
+    pub(in crate::supervise) fn ready(&self, into: &mut VecDeque<Message>) {
+        let mut queues = self.lock();
+        while let Some(message) = queues.take() {
+            into.push_back(message);
+            if into.len() >= RUN_MAX || !queues.commands.is_empty() {
+                break;
+            }
+        }
+        self.taken_from(queues);
     }
 
     /// The next message, a command first but never two before news that wait; `None` if there is none
@@ -219,24 +265,42 @@ impl Inbox {
     pub(in crate::supervise) fn next(&self, limit: Duration) -> Option<Message> {
         let mut queues = self.lock();
         if queues.is_empty() {
-            queues.asleep = true;
-            let nothing = |queues: &mut Queues| queues.is_empty();
-            let waited = self.came.wait_timeout_while(queues, limit, nothing);
-            queues = waited.unwrap_or_else(PoisonError::into_inner).0;
-            queues.asleep = false;
+            queues = self.sleep(queues, Sleep::Sleeps, limit, Queues::is_empty);
         }
-        self.taken_from(queues)
+        let next = queues.take();
+        self.taken_from(queues);
+        next
     }
 
-    fn taken_from(&self, mut queues: MutexGuard<'_, Queues>) -> Option<Message> {
-        let next = queues.take();
+    /// Lets lines of children gather for `limit`; anything else, or many of them, ends that.
+    pub(in crate::supervise) fn rest(&self, limit: Duration) {
+        if !limit.is_zero() {
+            drop(self.sleep(self.lock(), Sleep::Rests, limit, |queues| !queues.ends_rest()));
+        }
+    }
+
+    fn sleep<'a>(
+        &'a self,
+        mut queues: MutexGuard<'a, Queues>,
+        how: Sleep,
+        limit: Duration,
+        goes_on: impl Fn(&Queues) -> bool,
+    ) -> MutexGuard<'a, Queues> {
+        queues.sleep = how;
+        let waited = self.came.wait_timeout_while(queues, limit, |queues| goes_on(queues));
+        let mut queues = waited.unwrap_or_else(PoisonError::into_inner).0;
+        queues.sleep = Sleep::Awake;
+        queues
+    }
+
+    fn taken_from(&self, mut queues: MutexGuard<'_, Queues>) {
+        queues.pressing &= !queues.is_empty();
         // room for one would only wake a writer for one message, again and again
         let wake = queues.held_up > 0 && queues.is_half_empty();
         drop(queues);
         if wake {
             self.taken.notify_all();
         }
-        next
     }
 
     /// Says that the app is to quit, also to a loop that waits for the disk.
@@ -273,147 +337,4 @@ impl Inbox {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::sync::Arc;
-    use std::sync::mpsc::channel;
-    use std::thread;
-
-    const LONG: Duration = Duration::from_secs(60);
-
-    fn load(n: u16) -> Message {
-        Message::Input(Input::Load { cores: vec![n] })
-    }
-
-    fn number(message: Option<Message>) -> Option<u16> {
-        match message {
-            Some(Message::Input(Input::Load { cores })) => cores.first().copied(),
-            Some(_) | None => None,
-        }
-    }
-
-    #[test]
-    fn commands_go_first_and_everything_keeps_its_order() {
-        let inbox = Inbox::default();
-        (0..3).for_each(|n| inbox.push(load(n)));
-        assert_eq!(inbox.command(Message::Input(Input::Wake)), Ok(()));
-        assert!(matches!(inbox.next(LONG), Some(Message::Input(Input::Wake))));
-        for n in 0..3 {
-            assert_eq!(number(inbox.next(LONG)), Some(n));
-        }
-        assert!(inbox.next(Duration::ZERO).is_none());
-    }
-
-    #[test]
-    fn commands_without_end_hold_no_news_up() {
-        let inbox = Inbox::default();
-        (0..3).for_each(|n| inbox.push(load(n)));
-        for n in 0..3 {
-            // there is always one more
-            (0..2).for_each(|_| inbox.command(Message::Input(Input::Wake)).unwrap());
-            assert!(matches!(inbox.next(LONG), Some(Message::Input(Input::Wake))));
-            assert_eq!(number(inbox.next(LONG)), Some(n));
-        }
-        assert!(inbox.load(vec![7]));
-        assert!(matches!(inbox.next(LONG), Some(Message::Input(Input::Wake))));
-        assert_eq!(number(inbox.next(LONG)), Some(7));
-        // with nothing else there, commands follow one another
-        for _ in 0..2 {
-            assert!(matches!(inbox.next(LONG), Some(Message::Input(Input::Wake))));
-        }
-        assert!(inbox.next(Duration::ZERO).is_none());
-    }
-
-    #[test]
-    fn a_full_queue_holds_news_up_and_refuses_commands() {
-        let inbox = Arc::new(Inbox::default());
-        let last = u16::try_from(NEWS_MAX).unwrap();
-        let (entered, came) = channel();
-        let writer = Arc::clone(&inbox);
-        let held = thread::spawn(move || {
-            for n in 0..=last {
-                writer.push(load(n));
-                entered.send(n).unwrap();
-            }
-        });
-        (0..last).for_each(|n| assert_eq!(came.recv().unwrap(), n));
-        assert!(came.try_recv().is_err(), "the one too many waits");
-        for n in 0..=last {
-            assert_eq!(number(inbox.next(LONG)), Some(n));
-        }
-        held.join().unwrap();
-
-        (0..COMMANDS_MAX).for_each(|_| inbox.command(Message::Input(Input::Wake)).unwrap());
-        assert_eq!(inbox.command(Message::Input(Input::Wake)), Err(Refused::Full));
-    }
-
-    #[test]
-    fn what_comes_at_once_and_has_no_room_together_wakes_a_loop_that_sleeps() {
-        let inbox = Arc::new(Inbox::default());
-        let last = u16::try_from(2 * NEWS_MAX).unwrap();
-        let writer = Arc::clone(&inbox);
-        let added = thread::spawn(move || writer.push_all((0..=last).map(|n| (load(n), 0))));
-        for n in 0..=last {
-            assert_eq!(number(inbox.next(LONG)), Some(n));
-        }
-        added.join().unwrap();
-        assert!(inbox.next(Duration::ZERO).is_none());
-    }
-
-    #[test]
-    fn few_long_news_hold_the_next_one_up_and_none_waits_for_ever() {
-        let inbox = Arc::new(Inbox::default());
-        // one that is longer than all room goes in alone
-        inbox.push_sized(load(0), NEWS_MAX_BYTES + 1);
-        // what holds nothing does not wait
-        inbox.push(load(1));
-        let (entered, came) = channel();
-        let writer = Arc::clone(&inbox);
-        let held = thread::spawn(move || {
-            for n in 2..=4 {
-                writer.push_sized(load(n), NEWS_MAX_BYTES / 2);
-                entered.send(n).unwrap();
-            }
-        });
-        assert!(came.try_recv().is_err());
-        assert_eq!(number(inbox.next(LONG)), Some(0));
-        assert_eq!((came.recv().unwrap(), came.recv().unwrap()), (2, 3));
-        assert!(!inbox.lock().has_room(1), "two halves are all");
-        for n in 1..=4 {
-            assert_eq!(number(inbox.next(LONG)), Some(n));
-        }
-        held.join().unwrap();
-        assert_eq!(inbox.lock().news_bytes, 0);
-    }
-
-    #[test]
-    fn of_the_load_only_the_newest_sample_waits_and_a_full_queue_holds_none_up() {
-        let inbox = Inbox::default();
-        (0..NEWS_MAX).for_each(|_| inbox.push(Message::Input(Input::Wake)));
-        assert!(inbox.load(vec![1]) && inbox.load(vec![2]));
-        assert_eq!(number(inbox.next(LONG)), Some(2));
-        assert!(matches!(inbox.next(LONG), Some(Message::Input(Input::Wake))));
-        assert!(inbox.load(vec![3]));
-        inbox.close();
-        assert!(!inbox.load(vec![4]));
-        assert!(inbox.next(Duration::ZERO).is_none());
-    }
-
-    #[test]
-    fn nobody_waits_for_a_closed_inbox() {
-        let inbox = Inbox::default();
-        (0..NEWS_MAX).for_each(|_| inbox.push(Message::Input(Input::Wake)));
-        inbox.close();
-        inbox.push(Message::Input(Input::Wake));
-        assert_eq!(inbox.command(Message::Input(Input::Wake)), Err(Refused::Closed));
-        assert!(inbox.next(Duration::ZERO).is_none());
-    }
-
-    #[test]
-    fn quitting_ends_a_wait_for_the_disk() {
-        let inbox = Inbox::default();
-        assert!(!inbox.quits_within(Duration::ZERO));
-        inbox.quit();
-        assert!(inbox.quits_within(LONG));
-    }
-}
+mod tests;

@@ -23,7 +23,25 @@ pub(super) fn fill<E>(
             None
         }
     });
-    let shown = step.acts.iter_mut().filter_map(|act| match act {
+    let shown = step.acts.iter_mut().filter_map(block_of);
+    for (message, text) in written.chain(shown).filter_map(empty_text) {
+        if !texts.contains_key(&message) {
+            texts.extend(stored(message)?.map(|found| (message, found)));
+        }
+        if let Some(found) = texts.get(&message) {
+            text.clone_from(found);
+        }
+    }
+    Ok(())
+}
+
+/// Whether the act shows a block, which may be one of the person.
+pub(super) fn is_block(act: &Act) -> bool {
+    matches!(act, Act::EmitBlock { .. })
+}
+
+fn block_of(act: &mut Act) -> Option<&mut Block> {
+    match act {
         Act::EmitBlock { block, .. } => Some(block),
         Act::Spawn { .. }
         | Act::Write { .. }
@@ -39,16 +57,7 @@ pub(super) fn fill<E>(
         | Act::Reply { .. }
         | Act::Exit
         | Act::Log { .. } => None,
-    });
-    for (message, text) in written.chain(shown).filter_map(empty_text) {
-        if !texts.contains_key(&message) {
-            texts.extend(stored(message)?.map(|found| (message, found)));
-        }
-        if let Some(found) = texts.get(&message) {
-            text.clone_from(found);
-        }
     }
-    Ok(())
 }
 
 fn empty_text(block: &mut Block) -> Option<(MessageId, &mut String)> {

@@ -13,6 +13,9 @@ use omniscio_core::supervisor::Input;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+/// Room for so many events is kept between two pieces of output: a terminal gives fewer lines at once.
+const EVENTS_KEPT: usize = 64;
+
 /// The CLI processes of each session that may have left something behind, and the sweep of it.
 pub(super) struct Parents {
     ground: Arc<Ground>,
@@ -73,13 +76,8 @@ struct Output {
     decoder: Decoder,
     /// Bytes that went in since the last event came out: what the next one holds.
     held: usize,
-}
-
-impl Output {
-    /// Events, each with the bytes it holds: the first has all, those after it are of the same bytes.
-    fn take(&mut self, events: Vec<StreamEvent>) -> Vec<(StreamEvent, usize)> {
-        events.into_iter().map(|event| (event, std::mem::take(&mut self.held))).collect()
-    }
+    /// Events on their way; empty between two pieces.
+    events: Vec<StreamEvent>,
 }
 
 impl Sink {
@@ -90,7 +88,11 @@ impl Sink {
         gate: Arc<Mutex<()>>,
         ground: &Ground,
     ) -> Sink {
-        let output = Output { decoder: Decoder::new(ground.limits.line_max_bytes), held: 0 };
+        let output = Output {
+            decoder: Decoder::new(ground.limits.line_max_bytes),
+            held: 0,
+            events: Vec::new(),
+        };
         Sink { key, inbox, parents, gate, output: Arc::new(Mutex::new(output)) }
     }
 
@@ -101,11 +103,10 @@ impl Sink {
         match event {
             ChildEvent::Stdout(bytes) => {
                 let mut output = lock(&self.output);
-                output.held = output.held.saturating_add(bytes.len());
-                let events = output.decoder.push(&bytes);
-                let events = output.take(events);
-                drop(output);
-                self.stream(events);
+                let Output { decoder, held, events } = &mut *output;
+                *held = held.saturating_add(bytes.len());
+                decoder.push_into(&bytes, events);
+                self.stream(&mut output);
             }
             ChildEvent::Stderr(line) => {
                 let text = redact(&String::from_utf8_lossy(&line)).into_owned();
@@ -132,17 +133,20 @@ impl Sink {
 
     fn finish(&self) {
         let mut output = lock(&self.output);
-        let events = output.decoder.finish();
-        let events = output.take(events);
-        drop(output);
-        self.stream(events);
+        let Output { decoder, events, .. } = &mut *output;
+        events.extend(decoder.finish());
+        self.stream(&mut output);
     }
 
-    fn stream(&self, events: Vec<(StreamEvent, usize)>) {
+    /// Each event goes with the bytes it holds: the first has all, those after it are of the same bytes.
+    fn stream(&self, output: &mut Output) {
         let Key { session, launch } = self.key;
-        self.inbox.push_all(events.into_iter().map(|(event, bytes)| {
-            (Message::Input(Input::Stream { session, launch, event }), bytes)
+        let Output { held, events, .. } = output;
+        self.inbox.push_lines(events.drain(..).map(|event| {
+            (Message::Input(Input::Stream { session, launch, event }), std::mem::take(held))
         }));
+        // one piece of many lines must not keep its memory for the life of the child
+        events.shrink_to(EVENTS_KEPT);
     }
 
     fn push(&self, input: Input) {
