@@ -6,6 +6,7 @@
 
 mod abort;
 mod asks;
+mod background;
 mod boot;
 mod cards;
 mod change;
@@ -33,6 +34,8 @@ mod stream;
 mod surface;
 mod timers;
 mod turn_end;
+mod waiting;
+mod waking;
 mod workers;
 
 #[cfg(test)]

@@ -75,7 +75,7 @@ impl State {
             return;
         }
         self.keep_before_local(id);
-        self.enter_starting(cx, id, "a message starts it");
+        self.enter_starting(cx, id);
         self.ask_launch(cx, id, super::asks::LaunchFor::Queue);
     }
 
@@ -93,9 +93,16 @@ impl State {
         }
     }
 
-    fn enter_starting(&mut self, cx: &mut Cx, id: SessionId, reason: &str) {
+    fn enter_starting(&mut self, cx: &mut Cx, id: SessionId) {
         // rule: RF-07
-        self.enter(cx, id, Actor::User, reason, (Status::Starting, None), |row| {
+        let first = self.sessions.get(&id).and_then(|session| session.live.queue.front());
+        let woken = first.is_some_and(|first| first.origin == Origin::Wakeup);
+        let (actor, reason) = if woken {
+            (Actor::WaitingHold, "the wake-up starts it")
+        } else {
+            (Actor::User, "a message starts it")
+        };
+        self.enter(cx, id, actor, reason, (Status::Starting, None), |row| {
             row.card = None;
             row.words = None;
             row.hide_since = None;
@@ -125,9 +132,7 @@ impl State {
         let line = UserLine { uuid: queued.id, origin: queued.origin, text };
         cx.write(Write::MessageState { id: queued.id, state: MessageState::Sent });
         self.open_turn(cx, id, Some(&line), None, queued.local_command);
-        // the store fills the text in: the reducer does not hold it
-        let kind = BlockKind::Operator { message: queued.id, text: String::new() };
-        self.add_block(cx, id, kind);
+        self.show_sent(cx, id, queued);
         self.write_line(cx, id, line);
     }
 
@@ -223,6 +228,9 @@ impl State {
             (Some(_), None) => "message written",
             (None, None) => "a turn began by itself",
         };
+        if !local_command {
+            self.wait_ends_with_turn(cx, id, origin.is_some_and(Origin::is_real_user));
+        }
         // a worker's task is nobody's message yet
         let by_itself = line.is_none() || self.has_task(id);
         let to = (Status::Running, self.failed_until_output(id, by_itself, replay));
@@ -341,6 +349,7 @@ impl State {
             row.hide_since = None;
             row.intent_running = false;
             row.replay.stopped = true;
+            row.deferred_work = None;
             row.words = None;
         });
     }
@@ -381,7 +390,8 @@ pub(super) fn reset_budget(row: &mut SessionRow) {
 
 /// What a later replay must know of this line.
 fn remember(row: &mut SessionRow, line: Option<&UserLine>, replay: bool) {
-    let Some(line) = line else {
+    // a wake-up, whoever sends it, begins a turn that is nobody's message
+    let Some(line) = line.filter(|line| line.origin != Origin::Wakeup) else {
         // a turn that began by itself has no operator message; an unanswered one stays remembered, and
         // what the turn says stands behind it: no cut at a last good turn may leave either out
         if row.replay.answered || row.replay.message.is_none() {
