@@ -20,6 +20,7 @@ use crate::limits::Limits;
 use crate::session::{PendingAction, SessionRow, Status, is_legal};
 use crate::settings::Policy;
 use crate::time::{Now, Wall};
+use crate::waiting::DeferredWork;
 
 /// What a person sees of this session now.
 pub fn attention(view: &RowView, policy: &Policy, limits: &Limits, now: Now) -> Attention {
@@ -40,7 +41,7 @@ pub fn attention(view: &RowView, policy: &Policy, limits: &Limits, now: Now) -> 
         shape,
         state,
         label,
-        until: row.resets_at.filter(|_| state == RowState::RateLimited),
+        until: until(state, row),
         since: since(state, &reason, view),
         reason,
         row_tooltip: words::row_tooltip(state, view, now.wall),
@@ -49,6 +50,35 @@ pub fn attention(view: &RowView, policy: &Policy, limits: &Limits, now: Now) -> 
         strip: pill.map(|_| Strip { text: words::strip(state, view, now.wall) }),
         needs_person: section.needs_person(),
         turn_open: turn_open(state, row),
+    }
+}
+
+/// The time that ends what the row waits for, if one is known.
+fn until(state: RowState, row: &SessionRow) -> Option<Wall> {
+    match state {
+        RowState::RateLimited => row.resets_at,
+        RowState::Holding => row.deferred_work.as_ref().and_then(DeferredWork::next_at),
+        RowState::Running
+        | RowState::ComingBack
+        | RowState::YourTurn
+        | RowState::Question
+        | RowState::PlanReady
+        | RowState::Permission
+        | RowState::SignIn
+        | RowState::Stopped
+        | RowState::Stalled
+        | RowState::CutOffRetrying
+        | RowState::CutOffRecoveryOff
+        | RowState::RecoveryFailed
+        | RowState::RecoveryStopped
+        | RowState::RecoveryFailedOff
+        | RowState::LaunchError
+        | RowState::CannotLaunch
+        | RowState::ApiError
+        | RowState::Suspended
+        | RowState::Paused
+        | RowState::Ended
+        | RowState::Gone => None,
     }
 }
 
@@ -240,13 +270,13 @@ fn pill_of(state: RowState) -> Option<(Pill, &'static str)> {
         | RowState::Stopped
         | RowState::Stalled
         | RowState::RateLimited
-        | RowState::Holding
         | RowState::Suspended
         | RowState::Paused
         | RowState::Ended => Some((Pill::Continue, words::CONTINUE)),
         RowState::Running
         | RowState::ComingBack
         | RowState::YourTurn
+        | RowState::Holding
         | RowState::Question
         | RowState::PlanReady
         | RowState::Permission
@@ -272,7 +302,8 @@ fn since(state: RowState, reason: &Reason, view: &RowView) -> Option<Wall> {
                 | Activity::Retrying { .. },
             ) => Some(view.live.activity_since),
         },
-        RowState::ComingBack | RowState::Gone => None,
+        // what it waits for holds its time (design)
+        RowState::Holding | RowState::ComingBack | RowState::Gone => None,
         RowState::YourTurn
         | RowState::Question
         | RowState::PlanReady
@@ -281,7 +312,6 @@ fn since(state: RowState, reason: &Reason, view: &RowView) -> Option<Wall> {
         | RowState::Stopped
         | RowState::Stalled
         | RowState::RateLimited
-        | RowState::Holding
         | RowState::CutOffRetrying
         | RowState::CutOffRecoveryOff
         | RowState::RecoveryFailed

@@ -7,7 +7,8 @@
 //!
 //! Reading order: [`session`] (the durable facts of one row), [`stream`] (what the CLI says),
 //! [`turn`] (what one turn has shown), [`turn_end`] (what its end means), [`recovery`] and
-//! [`watchdog`] (what is done about a turn that died), [`engine`] (who answers), [`attention`] (what
+//! [`watchdog`] (what is done about a turn that died), [`waiting`] (what a session waits for by itself),
+//! [`engine`] (who answers), [`attention`] (what
 //! a person sees), and [`supervisor`] (the one reducer that joins them).
 #![no_std]
 
@@ -36,4 +37,5 @@ pub mod transcript;
 pub mod turn;
 pub mod turn_end;
 pub mod verdict;
+pub mod waiting;
 pub mod watchdog;

@@ -147,6 +147,24 @@ pub struct Limits {
     pub task_max_bytes: usize,
     /// Gates that one session may hold open.
     pub gates_max: usize,
+
+    /// A background command alone holds a waiting row this long after its turn's end, and an automatic
+    /// restart this long after the stamp.
+    pub wait_command_ms: Millis,
+    /// After the last background task the CLI begins a turn of its own within this.
+    pub wait_end_grace_ms: Millis,
+    /// A child may fire its own wake-up this long before its time.
+    pub wake_early_ms: Millis,
+    /// A child fires its own wake-up within this after its time.
+    pub wake_late_ms: Millis,
+    /// A wake-up further away than this is no wait.
+    pub wake_max_ms: Millis,
+    /// What a wake-up says may be this long, in bytes.
+    pub wake_prompt_max_bytes: usize,
+    /// Wake-ups that one session may have set.
+    pub wakes_max: usize,
+    /// Background tasks of one session that are remembered by name.
+    pub wait_tasks_max: usize,
 }
 
 impl Default for Limits {
@@ -218,6 +236,14 @@ impl Default for Limits {
             workers_max: 32,
             task_max_bytes: 256 * 1024,
             gates_max: 16,
+            wait_command_ms: 1_800_000,
+            wait_end_grace_ms: 20_000,
+            wake_early_ms: 120_000,
+            wake_late_ms: 300_000,
+            wake_max_ms: 31_622_400_000,
+            wake_prompt_max_bytes: 16 * 1024,
+            wakes_max: 32,
+            wait_tasks_max: 32,
         }
     }
 }
@@ -288,6 +314,9 @@ impl Limits {
             (self.calls_max >= 1, "at least one remembered call"),
             (self.block_save_step_ms >= 1, "blocks are saved some time"),
             (self.block_save_step_ms <= self.block_save_ms, "the step of saves <= their gap"),
+            (self.wait_end_grace_ms < self.wait_command_ms, "a task's end < a command's hold"),
+            (self.wake_late_ms > self.replay_debounce_ms, "a late wake-up > debounce"),
+            (self.wakes_max >= 1 && self.wait_tasks_max >= 1, "at least one thing to wait for"),
         ];
         relations.iter().find(|(holds, _)| !holds).map(|(_, name)| *name)
     }

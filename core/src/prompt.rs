@@ -85,6 +85,27 @@ pub fn worker_report(title: &str, id: SessionId, text: &str) -> String {
     alloc::format!("Report of the worker “{title}” ({id}):\n\n{text}")
 }
 
+/// Why a row that waited for a task is stalled.
+pub const TASK_LOST: &str = "background task was lost";
+/// The same while a wake-up is still kept.
+pub const NOTE_TASK_LOST: &str = "A background task was lost. The wake-up is kept.";
+
+/// A restart ended what still ran in the background.
+pub fn note_commands_ended(names: &str) -> String {
+    alloc::format!("The restart ended what ran in the background: {names}.")
+}
+
+/// What a wake-up says when the app sends it: its own prompt, as text and never as a command of the CLI.
+pub fn wakeup_text(prompt: &str) -> String {
+    if prompt.trim().is_empty() {
+        return "The time of your wake-up has come.".into();
+    }
+    if crate::message::is_local_command(prompt) {
+        return alloc::format!("Your wake-up: {prompt}");
+    }
+    prompt.into()
+}
+
 /// A launch is refused because another program has the conversation open.
 pub const HELD_ELSEWHERE: &str =
     "Another program has this conversation open. Take it over, or go on in a copy.";

@@ -8,6 +8,7 @@ use crate::context::ContextUsage;
 use crate::id::{CliSessionId, MessageId, SessionId, Uuid};
 use crate::time::{Day, Wall};
 use crate::verdict::Source;
+use crate::waiting::DeferredWork;
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
@@ -232,6 +233,9 @@ pub struct SessionRow {
     pub launch_request: Option<String>,
     /// Checks that run for it (OD-32).
     pub gates: Vec<Gate>,
+    /// What it waits for by itself (WD-02).
+    #[serde(default)]
+    pub deferred_work: Option<DeferredWork>,
 
     /// The question, plan or permission that is open.
     pub card: Option<Card>,
@@ -322,6 +326,7 @@ impl SessionRow {
             parent: None,
             launch_request: None,
             gates: Vec::new(),
+            deferred_work: None,
             card: None,
             words: None,
             resets_at: None,

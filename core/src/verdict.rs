@@ -36,6 +36,8 @@ pub enum Actor {
     ContextStall,
     /// Auto-Continue Mid-Task.
     AutoContinue,
+    /// The waiting hold: deliberate waits and kept wake-ups.
+    WaitingHold,
     /// The app itself (settings, migration, boot).
     App,
 }
@@ -58,6 +60,7 @@ impl Actor {
             Actor::LivenessWatchdog => "liveness-watchdog",
             Actor::ContextStall => "context-stall",
             Actor::AutoContinue => "auto-continue",
+            Actor::WaitingHold => "waiting-hold",
             Actor::App => "app",
         }
     }
@@ -149,6 +152,14 @@ pub enum Why {
     DispositionPending,
     /// The row changed while a fact was asked for.
     RowChanged,
+    /// Nothing runs or is set that it could wait for.
+    NothingAwaited,
+    /// What it waits for may not hold it any longer.
+    HoldOver,
+    /// The child fires the wake-up itself.
+    ChildFires,
+    /// A wake-up waits to be sent already.
+    WakeupQueued,
     /// Not due before this monotonic time.
     NotDue(Mono),
     /// Something is open that may be silent for as long as it likes.

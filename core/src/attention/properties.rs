@@ -106,6 +106,8 @@ fn holds(v: &RowView, on: bool, age: i64) -> Result<(), TestCaseError> {
                     | RowState::Question
                     | RowState::PlanReady
                     | RowState::Permission
+                    // ends by itself
+                    | RowState::Holding
             )
     );
     Ok(())

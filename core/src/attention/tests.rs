@@ -63,7 +63,7 @@ fn line(a: &Attention) -> String {
 
 const RUNNING: &str = "Running | green-400 | Disc | running | Running | working | Working | -10000 | - | - | - | person false open true";
 const COMING: &str = "Running | green-400 | RingPulsing | starting | Coming back… | - | Launching | - | - | - | - | person false open true";
-const HOLDING: &str = "Running | orange-400 | Clock | waiting | Waiting | no auto-resume yet | Agent is waiting; nothing resumes it yet | 0 | Continue | Sends “Please continue.” | Agent is waiting; nothing resumes it yet. | person false open false";
+const HOLDING: &str = "Running | orange-400 | Clock | waiting | Waiting | - | Agent is waiting | - | - | - | - | person false open false";
 const YOUR_TURN: &str = "NeedsYou | amber-400 | Diamond | needs_you | Your turn | - | Your turn | 0 | - | - | - | person true open false";
 const LAUNCH_ERROR: &str = "Interrupted | red-400 | Triangle | error | Error | it could not be launched | It could not be launched | 0 | Retry | Launch failed — Retry tries again now. | It could not be launched. | person true open false";
 const STALLED: &str = "NeedsYou | orange-400 | OpenDiamond | stalled | Stalled? | nothing continues it yet | Stopped mid-task; nothing continues it yet | 0 | Continue | Sends “Please continue.” | Stopped mid-task; nothing continues it yet. | person true open false";
@@ -360,4 +360,40 @@ fn words_of_the_system_are_the_reason_cut_and_the_strip_whole() {
     let found = look_at(&done, 0, true);
     assert_eq!(found.reason.words().as_deref(), Some("The race is fixed"));
     assert_eq!(found.row_tooltip.as_deref(), Some("Finished; your turn"));
+}
+
+// proves: WD-01, UI-03
+#[test]
+fn a_waiting_row_says_what_it_waits_for_and_calls_nobody() {
+    use crate::waiting::{DeferredWork, TaskKind, WaitTask, Wake};
+    let task =
+        |name: &str| WaitTask { id: name.into(), kind: TaskKind::Command, name: name.into() };
+    let wake = |at| Wake { key: "w".into(), at, prompt: String::new(), cron: None };
+    type Row = (Vec<Wake>, Vec<WaitTask>, Option<&'static str>, Option<Wall>);
+    let table: [Row; 5] = [
+        (Vec::new(), [task("CI")].into(), Some("until CI ends"), None),
+        (Vec::new(), [task("")].into(), Some("until its background task ends"), None),
+        (Vec::new(), [task("CI"), task("lint")].into(), Some("until 2 tasks end"), None),
+        ([wake(None), wake(Some(Wall(T + 9)))].into(), Vec::new(), None, Some(Wall(T + 9))),
+        ([wake(Some(Wall(T)))].into(), [task("CI")].into(), Some("until CI ends"), Some(Wall(T))),
+    ];
+    for (wakes, tasks, words, until) in table {
+        let mut holding = view(Status::Waiting, None);
+        holding.row.deferred_work = Some(DeferredWork { wakes, tasks });
+        let seen = look_at(&holding, 0, true);
+        assert_eq!((seen.reason.words().as_deref(), seen.until), (words, until));
+        assert_eq!((seen.label, seen.section), ("Waiting", Section::Running));
+        assert_eq!((seen.needs_person, seen.since, seen.pill), (false, None, None));
+        let tooltip = words.map_or("Agent is waiting".into(), |w| format!("Agent is waiting {w}"));
+        assert_eq!(seen.row_tooltip, Some(tooltip));
+        assert_eq!(badge_count([&holding.row], &policy(true), &Limits::default(), now_at(0)), 0);
+        // the same work behind a delivered answer takes nothing from it
+        holding.row.status = Status::NeedsYou;
+        assert_eq!(look_at(&holding, 0, true).until, None);
+    }
+    let mut lost = view(Status::Stalled, None);
+    lost.row.words = Some("background task was lost".into());
+    let seen = look_at(&lost, 0, true);
+    assert_eq!(seen.reason.words().as_deref(), Some("background task was lost"));
+    assert_eq!((seen.label, seen.pill), ("Stalled?", Some(Pill::Continue)));
 }

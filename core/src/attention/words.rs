@@ -4,6 +4,7 @@
 use super::{Reason, RowState};
 use crate::card::Card;
 use crate::ipc::{Activity, RowView};
+use crate::prompt;
 use crate::session::{Holder, SessionRow, Status, StopReason};
 use crate::time::Wall;
 use alloc::format;
@@ -70,8 +71,10 @@ pub(super) fn reason(state: RowState, view: &RowView, now: Wall) -> Reason {
         RowState::Permission => said(row.card.as_ref().map(permission)),
         RowState::SignIn => fixed("nothing retries it yet"),
         RowState::Stopped => fixed("by you"),
+        RowState::Stalled if lost_task(row) => fixed(prompt::TASK_LOST),
         RowState::Stalled => fixed("nothing continues it yet"),
-        RowState::RateLimited | RowState::Holding => fixed("no auto-resume yet"),
+        RowState::RateLimited => fixed("no auto-resume yet"),
+        RowState::Holding => awaited(row).map_or(Reason::None, |what| fixed(&what)),
         RowState::CutOffRetrying => match hindrance(view) {
             Some(Hindrance::Held(_)) => fixed("open in another program"),
             Some(Hindrance::Folder) => fixed("waits for its folder"),
@@ -106,11 +109,15 @@ pub(super) fn row_tooltip(state: RowState, view: &RowView, now: Wall) -> Option<
         }
         RowState::SignIn => return Some(with_words("Signed out; nothing retries it yet", row)),
         RowState::Stopped => "Stopped by you",
+        RowState::Stalled if lost_task(row) => return Some(capital(prompt::TASK_LOST.into())),
         RowState::Stalled => "Stopped mid-task; nothing continues it yet",
         RowState::RateLimited => {
             return Some(with_words("Usage limit reached; nothing resumes it yet", row));
         }
-        RowState::Holding => "Agent is waiting; nothing resumes it yet",
+        RowState::Holding => {
+            let what = awaited(row).map(|what| format!(" {what}"));
+            return Some(format!("Agent is waiting{}", what.unwrap_or_default()));
+        }
         RowState::CutOffRetrying => {
             return Some(hindered_or("Reply was cut off", "retrying", view));
         }
@@ -189,6 +196,22 @@ pub(super) fn strip(state: RowState, view: &RowView, now: Wall) -> String {
         | RowState::Gone => {
             row_tooltip(state, view, now).map(|text| sentence_of(&text)).unwrap_or_default()
         }
+    }
+}
+
+/// The row is stalled because what it waited for is gone with the CLI.
+fn lost_task(row: &SessionRow) -> bool {
+    row.words.as_deref() == Some(prompt::TASK_LOST)
+}
+
+/// What a waiting row waits for, in words; a time has none here: the window formats it.
+fn awaited(row: &SessionRow) -> Option<String> {
+    let tasks = row.deferred_work.as_ref().map(|work| work.tasks.as_slice()).unwrap_or_default();
+    match tasks {
+        [] => None,
+        [task] if task.name.is_empty() => Some("until its background task ends".into()),
+        [task] => Some(format!("until {} ends", task.name)),
+        tasks => Some(format!("until {} tasks end", tasks.len())),
     }
 }
 

@@ -1,8 +1,8 @@
 //! What the finished lines of the conversation itself mean: the agent's blocks, the user's side.
 //! `None` is a line whose fields are not as expected.
 
-use super::wire::{Block, Line, PermissionDecision};
-use super::{AssistantLine, Content, StreamEvent, ToolResult, UserEcho};
+use super::wire::{Block, Line, PermissionDecision, ToolUseResult};
+use super::{AssistantLine, Content, StreamEvent, ToolResult, UserEcho, WakeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -79,11 +79,18 @@ pub(super) fn user(mut line: Line) -> Option<StreamEvent> {
         replay: line.is_replay.0 == Some(true),
         text: (!texts.is_empty()).then(|| texts.join("\n")),
         results,
-        wakes_at_ms: line
-            .tool_use_result
-            .0
-            .and_then(|result| result.scheduled_for.stamp().or(result.next_fire_at.stamp())),
+        wakes: line.tool_use_result.0.and_then(|result| wake_set(*result)),
     }))
+}
+
+/// The alarm that a result tells of, if it does.
+fn wake_set(result: ToolUseResult) -> Option<WakeSet> {
+    if let Some(at_ms) = result.scheduled_for.stamp() {
+        return Some(WakeSet { at_ms, cron: None, recurring: false });
+    }
+    let at_ms = result.next_fire_at.stamp()?;
+    let recurring = result.recurring.0 == Some(true);
+    Some(WakeSet { at_ms, cron: Some(result.id.text()), recurring })
 }
 
 fn result_text(blocks: Vec<Block>) -> String {

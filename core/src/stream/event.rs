@@ -36,6 +36,8 @@ pub enum StreamEvent {
         state: LifecycleState,
         /// Set when the CLI started the turn by itself.
         wakeup_source: Option<String>,
+        /// The time the wake-up was set for, epoch milliseconds.
+        scheduled_for_ms: Option<i64>,
     },
     /// `system/thinking_tokens`.
     ThinkingTokens,

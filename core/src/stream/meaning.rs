@@ -174,6 +174,7 @@ fn lifecycle(line: Line) -> StreamEvent {
             _ => LifecycleState::Other,
         },
         wakeup_source: line.wakeup_source.0,
+        scheduled_for_ms: line.scheduled_for.stamp(),
     }
 }
 

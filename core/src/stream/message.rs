@@ -152,8 +152,19 @@ pub struct UserEcho {
     pub text: Option<String>,
     /// Tool results.
     pub results: Vec<ToolResult>,
-    /// `tool_use_result.scheduledFor` or `nextFireAt`, epoch milliseconds.
-    pub wakes_at_ms: Option<i64>,
+    /// The call set an alarm: the session will be woken.
+    pub wakes: Option<WakeSet>,
+}
+
+/// An alarm that a tool set, as its result tells.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WakeSet {
+    /// `scheduledFor` or `nextFireAt`, epoch milliseconds.
+    pub at_ms: i64,
+    /// The id of a cron; `None` for a single wake-up.
+    pub cron: Option<String>,
+    /// The cron fires again and again.
+    pub recurring: bool,
 }
 
 /// One tool result.

@@ -194,11 +194,12 @@ fn lines_mean_exactly_this() {
     for (line, expected) in [
         (
             json!({"type":"command_lifecycle","command_uuid":ID,"state":"started",
-                "wakeup_source":"loop_wakeup"}),
+                "wakeup_source":"loop_wakeup","scheduled_for":1796035920000i64}),
             StreamEvent::Lifecycle {
                 command: Some(id()),
                 state: LifecycleState::Started,
                 wakeup_source: Some("loop_wakeup".into()),
+                scheduled_for_ms: Some(1_796_035_920_000),
             },
         ),
         (
@@ -338,7 +339,7 @@ fn tool_results_say_who_refused() {
             {"type":"tool_result","tool_use_id":"a","is_error":true,"content":"no"},
             {"type":"tool_result","tool_use_id":"b","content":[{"type":"text","text":"x"},{"type":"image"}]},
             {"type":"text","text":"note"}]},
-        "isSynthetic":true,"tool_use_result":{"nextFireAt":1796035980000i64},
+        "isSynthetic":true,"tool_use_result":{"nextFireAt":1796035980000i64,"id":"c1","recurring":true},
         "tool_result_meta":[
             {"id":"a","permission_decision":{"decision":"reject","source":"user_reject"}},
             {"id":"b","permission_decision":{"decision":"reject","source":"config"}}]});
@@ -357,7 +358,7 @@ fn tool_results_say_who_refused() {
                 denied: false,
             },
         ],
-        wakes_at_ms: Some(1_796_035_980_000),
+        wakes: Some(WakeSet { at_ms: 1_796_035_980_000, cron: Some("c1".into()), recurring: true }),
     };
     assert_eq!(decode(&line.to_string()), [StreamEvent::User(expected)]);
 }

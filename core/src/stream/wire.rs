@@ -75,6 +75,7 @@ pub(super) struct Line {
     pub(super) state: Soft<String>,
     pub(super) command_uuid: Soft<Uuid>,
     pub(super) wakeup_source: Soft<String>,
+    pub(super) scheduled_for: Soft<f64>,
     pub(super) original_model: Soft<String>,
     pub(super) fallback_model: Soft<String>,
     pub(super) new_conversation_id: Soft<Uuid>,
@@ -324,6 +325,8 @@ pub(super) struct ApiErrorParams {
 pub(super) struct ToolUseResult {
     pub(super) scheduled_for: Soft<f64>,
     pub(super) next_fire_at: Soft<f64>,
+    pub(super) id: Soft<String>,
+    pub(super) recurring: Soft<bool>,
 }
 
 /// One of `tool_result_meta`.

@@ -58,17 +58,21 @@ impl State {
         for id in ids {
             self.close_gates(cx, id, Actor::CrashRecovery);
             self.recover(cx, id);
-            self.rung_after_boot(id);
+            self.due_after_boot(cx, id);
             cx.touched.insert(id);
         }
     }
 
-    /// A rung that is due already waits for the same moment as the first scan (SC-02).
-    fn rung_after_boot(&mut self, id: SessionId) {
+    /// A rung or a wake-up that is due already waits for the same moment as the first scan (SC-02).
+    fn due_after_boot(&mut self, cx: &mut Cx, id: SessionId) {
         let first = self.scan.next_at;
-        if let Some(rung_at) = self.session(id).and_then(|session| session.live.rung_at.as_mut()) {
-            *rung_at = (*rung_at).max(first);
+        if let Some(session) = self.session(id) {
+            let live = &mut session.live;
+            for due in live.rung_at.iter_mut().chain(live.background.due.values_mut()) {
+                *due = (*due).max(first);
+            }
         }
+        self.time_wait(cx.now, id, None);
     }
 
     /// Crash recovery brings it back in its turn, and not before its debounce is over.
@@ -96,6 +100,7 @@ impl State {
         let spoken = session.live.queue.front().is_some_and(|queued| !queued.local_command)
             || session.row.launch_request.is_some();
         let verdict = crash::decide(&session.row, queued, spoken, &self.limits, cx.now);
+        self.wait_without_child(cx, id, Actor::CrashRecovery);
         match verdict {
             CrashVerdict::LeaveAlone => {
                 self.change(cx, id, Actor::CrashRecovery, "closed", |row| {

@@ -232,11 +232,9 @@ impl State {
         let stoppable = match session.row.status {
             Status::Starting | Status::Running => true,
             Status::NeedsYou | Status::Error => session.row.in_shape(),
-            Status::Waiting
-            | Status::Stalled
-            | Status::Paused
-            | Status::Ended
-            | Status::Archived => false,
+            // rule: OD-50
+            Status::Waiting => session.row.pending.is_none(),
+            Status::Stalled | Status::Paused | Status::Ended | Status::Archived => false,
         };
         if !stoppable {
             return Err(error(IpcCode::NotEligible, "There is nothing to stop."));
@@ -264,6 +262,7 @@ impl State {
             row.archive_reason = archived;
             row.intent_running = false;
             row.replay.stopped = true;
+            row.deferred_work = None;
             row.turn = None;
             row.card = None;
             row.hide_since = None;
@@ -307,6 +306,7 @@ impl State {
         self.change(cx, id, Actor::User, "deleted", |row| {
             row.deleted_at = Some(now);
             row.intent_running = false;
+            row.deferred_work = None;
             row.turn = None;
             row.card = None;
         });

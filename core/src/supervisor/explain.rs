@@ -22,6 +22,8 @@ impl State {
             Some((self.lane.words(ticket), 0))
         } else if let Some(at) = live.rung_at {
             Some(("re-arm".into(), in_millis(at)))
+        } else if let Some(at) = live.background.look_at {
+            Some(("waiting-hold".into(), in_millis(at)))
         } else if session.row.in_shape() && self.policy.aborted_response_recovery() {
             Some(("scan".into(), in_millis(self.scan.next_at)))
         } else {

@@ -330,7 +330,7 @@ impl State {
         session.live.gone_at = None;
         session.live.chatter.clear();
         session.live.eof_deadline = None;
-        session.live.background = 0;
+        session.live.background.child_gone();
         session.live.cost_child = 0;
         session.live.cost_base = session.row.cost_microdollars;
         session.live.fresh_resume = match conversation {

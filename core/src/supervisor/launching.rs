@@ -6,6 +6,7 @@ use super::live::{Child, Delivery, Purpose};
 use super::{Act, Control, LaunchId};
 use super::{Cx, State};
 use crate::id::SessionId;
+use crate::launch::Conversation;
 use crate::launch::classify::is_transient_spawn_error;
 use crate::session::{AbortCause, ChildMark, PendingAction, Status};
 use crate::stream::TurnResult;
@@ -158,6 +159,9 @@ impl State {
         let Some(delivery) = session.live.delivery.take() else {
             return;
         };
+        if let Conversation::Resume { .. } = delivery.conversation {
+            self.crons_taken_over(id);
+        }
         match delivery.purpose {
             Purpose::Queue { handover } => self.write_queued(cx, id, handover),
             Purpose::Replay { source, line } => self.write_replay(cx, id, source, line),
@@ -213,6 +217,7 @@ impl State {
         };
         session.live.child = Child::Stopping { launch, deadline };
         session.live.eof_deadline = None;
+        session.live.background.child_gone();
         cx.touched.insert(id);
         cx.act(Act::Stop { session: id, launch });
     }
@@ -402,7 +407,6 @@ impl State {
         let Some(session) = self.session(id) else {
             return;
         };
-        session.live.background = 0;
         session.live.cards_waiting.clear();
         let row = &session.row;
         let asked = row.pending.is_some_and(PendingAction::is_card);
@@ -413,6 +417,7 @@ impl State {
                 }
             });
         }
+        self.wait_without_child(cx, id, Actor::Launch);
     }
 
     pub(super) fn write_failed(

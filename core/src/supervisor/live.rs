@@ -1,6 +1,7 @@
 //! What is known of a session only as long as the app lives: its child, its open turn, its timers.
 
 use super::asks::LaunchFor;
+use super::background::Background;
 use super::relaunch::Relaunching;
 use super::surface::{AskId, LaunchId};
 use crate::card::Card;
@@ -185,7 +186,7 @@ pub(super) struct Live {
     /// Our question about it that is open.
     pub context_asked: Option<String>,
     pub model: Option<String>,
-    pub background: u32,
+    pub background: Background,
     pub activity: Activity,
     pub activity_since: Wall,
     pub decisions: VecDeque<Decision>,
@@ -231,7 +232,7 @@ impl Live {
             context: ContextReading::default(),
             context_asked: None,
             model: None,
-            background: 0,
+            background: Background::default(),
             activity: Activity::Working,
             activity_since: since,
             decisions: VecDeque::new(),
@@ -317,7 +318,7 @@ impl Live {
             place: self.place,
             context: resolve_context_warning_usage(&self.context),
             model: self.model.clone(),
-            background: self.background,
+            background: self.background.count,
         }
     }
 }

@@ -6,6 +6,7 @@
 
 mod abort;
 mod asks;
+mod background;
 mod boot;
 mod cards;
 mod change;
@@ -26,6 +27,7 @@ pub(crate) mod mcp;
 mod question;
 mod refused;
 mod relaunch;
+mod remember;
 mod replaying;
 mod retry;
 mod scan;
@@ -34,6 +36,8 @@ mod stream;
 mod surface;
 mod timers;
 mod turn_end;
+mod waiting;
+mod waking;
 mod workers;
 
 #[cfg(test)]

@@ -75,6 +75,7 @@ impl State {
         if session.live.child != Child::None {
             // a child that lives may still write: it goes first, then the transcript is asked again
             session.live.replay_after_stop = Some(source);
+            self.note_commands_end(cx, id);
             self.begin_restart(cx, id, source);
             self.stop_child(cx, id);
             return;

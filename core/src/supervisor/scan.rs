@@ -129,11 +129,12 @@ impl State {
         let settled = row.replay.answered || row.replay.stopped;
         let replayable = !settled && (row.replay.message.is_some() || row.turn_count > 0)
             || row.launch_request.is_some();
+        let held = session.live.background.holds_restart(now, &self.limits);
         Some(RowFacts {
             folder_present: looked.map(|looked| looked.folder_present),
             held: looked.is_some_and(|looked| looked.holder.is_some()),
             // rule: RG-01
-            gate: !session.row.gates.is_empty(),
+            gate: !session.row.gates.is_empty() || held,
             heavy: self.load.is_heavy(now, &self.limits),
             replayable,
             restart_under_way: session.live.restart_under_way(),

@@ -3,21 +3,20 @@
 
 use super::context::reset_nudges;
 use super::live::{Child, Delivery, Purpose, StopAsked};
+use super::remember::remember;
 use super::replaying::{actor_of, still_failed};
 use super::{Act, Control, Write};
 use super::{Cx, State};
 use crate::block::BlockKind;
-use crate::id::{MessageId, SessionId, Uuid};
+use crate::id::{MessageId, SessionId};
 use crate::message::{LineText, Message, MessageState, Origin, Queued, UserLine, is_local_command};
 use crate::prompt;
 use crate::recovery::attempts::reset_response_aborted_attempts;
-use crate::session::{Ladder, OpenTurn, PendingAction, ReplayMemory, SessionRow, Status};
+use crate::session::{Ladder, OpenTurn, PendingAction, SessionRow, Status};
 use crate::turn::TurnFacts;
 use crate::verdict::{Actor, Source};
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
-use alloc::vec;
-use alloc::vec::Vec;
 
 impl State {
     /// Stores a message and puts it into the queue: at its end while something is under way, before
@@ -75,7 +74,7 @@ impl State {
             return;
         }
         self.keep_before_local(id);
-        self.enter_starting(cx, id, "a message starts it");
+        self.enter_starting(cx, id);
         self.ask_launch(cx, id, super::asks::LaunchFor::Queue);
     }
 
@@ -93,9 +92,16 @@ impl State {
         }
     }
 
-    fn enter_starting(&mut self, cx: &mut Cx, id: SessionId, reason: &str) {
+    fn enter_starting(&mut self, cx: &mut Cx, id: SessionId) {
         // rule: RF-07
-        self.enter(cx, id, Actor::User, reason, (Status::Starting, None), |row| {
+        let first = self.sessions.get(&id).and_then(|session| session.live.queue.front());
+        let woken = first.is_some_and(|first| first.origin == Origin::Wakeup);
+        let (actor, reason) = if woken {
+            (Actor::WaitingHold, "the wake-up starts it")
+        } else {
+            (Actor::User, "a message starts it")
+        };
+        self.enter(cx, id, actor, reason, (Status::Starting, None), |row| {
             row.card = None;
             row.words = None;
             row.hide_since = None;
@@ -125,9 +131,7 @@ impl State {
         let line = UserLine { uuid: queued.id, origin: queued.origin, text };
         cx.write(Write::MessageState { id: queued.id, state: MessageState::Sent });
         self.open_turn(cx, id, Some(&line), None, queued.local_command);
-        // the store fills the text in: the reducer does not hold it
-        let kind = BlockKind::Operator { message: queued.id, text: String::new() };
-        self.add_block(cx, id, kind);
+        self.show_sent(cx, id, queued);
         self.write_line(cx, id, line);
     }
 
@@ -223,6 +227,9 @@ impl State {
             (Some(_), None) => "message written",
             (None, None) => "a turn began by itself",
         };
+        if !local_command {
+            self.wait_ends_with_turn(cx, id, origin.is_some_and(Origin::is_real_user));
+        }
         // a worker's task is nobody's message yet
         let by_itself = line.is_none() || nudge || self.has_task(id);
         let to = (Status::Running, self.failed_until_output(id, by_itself, replay));
@@ -341,6 +348,7 @@ impl State {
             row.hide_since = None;
             row.intent_running = false;
             row.replay.stopped = true;
+            row.deferred_work = None;
             row.words = None;
         });
     }
@@ -377,58 +385,6 @@ pub(super) fn reset_budget(row: &mut SessionRow) {
     row.ladder = Ladder::default();
     row.stop_reason = None;
     row.hide_since = None;
-}
-
-/// What a later replay must know of this line.
-fn remember(row: &mut SessionRow, line: Option<&UserLine>, replay: bool) {
-    let Some(line) = line else {
-        // a turn that began by itself has no operator message; an unanswered one stays remembered, and
-        // what the turn says stands behind it: no cut at a last good turn may leave either out
-        if row.replay.answered || row.replay.message.is_none() {
-            row.replay = ReplayMemory::default();
-        } else {
-            row.replay.carries_unanswered = true;
-        }
-        return;
-    };
-    let memory = &mut row.replay;
-    if replay {
-        let under = match line.text {
-            LineText::Own(_) => &mut memory.continued_as,
-            LineText::Of(_) | LineText::HandoverThen { .. } => &mut memory.sent_as,
-        };
-        push_new(under, line.uuid);
-        memory.stopped = false;
-        return;
-    }
-    let message = match &line.text {
-        LineText::Of(message) | LineText::HandoverThen { message, .. } => Some(*message),
-        LineText::Own(_) => None,
-    };
-    if line.origin == Origin::AutoNudge && memory.is_open() {
-        // what answers the nudge answers the message
-        push_new(&mut memory.continued_as, line.uuid);
-    }
-    if !line.origin.is_replayable() {
-        return;
-    }
-    let carries = memory.message.is_some() && !memory.answered && !memory.sent_as.is_empty();
-    let calls = if carries { core::mem::take(&mut memory.calls) } else { vec![] };
-    *memory = ReplayMemory {
-        message,
-        sent_as: vec![line.uuid],
-        continued_as: vec![],
-        calls,
-        carries_unanswered: carries,
-        answered: false,
-        stopped: false,
-    };
-}
-
-fn push_new(list: &mut Vec<Uuid>, uuid: Uuid) {
-    if !list.contains(&uuid) {
-        list.push(uuid);
-    }
 }
 
 fn preview(text: &str) -> String {

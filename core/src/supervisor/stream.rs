@@ -35,6 +35,8 @@ impl State {
             self.conclude_pending(cx, id);
             self.begin_by_itself(cx, id, &event);
         }
+        // before the turn forgets a call with its result
+        self.observe_background(cx, id, &event);
         self.observe(cx, id, &event);
         match event {
             StreamEvent::Init(init) => self.init(cx, id, init),
@@ -52,12 +54,6 @@ impl State {
                 self.control_answer(cx, id, launch, &request, answer);
             }
             StreamEvent::Result(result) => self.result(cx, id, result),
-            StreamEvent::BackgroundTasks(tasks) => {
-                if let Some(session) = self.session(id) {
-                    session.live.background = u32::try_from(tasks.len()).unwrap_or(u32::MAX);
-                    cx.touched.insert(id);
-                }
-            }
             StreamEvent::Unknown { kind, subtype } => {
                 let subtype = subtype.unwrap_or_default();
                 cx.log(Some(id), alloc::format!("unknown event {kind} {subtype}"));
@@ -82,6 +78,7 @@ impl State {
             | StreamEvent::Partial(_)
             | StreamEvent::ToolProgress { .. }
             | StreamEvent::Task(_)
+            | StreamEvent::BackgroundTasks(_)
             | StreamEvent::ApiRetry { .. }
             | StreamEvent::ModelFallback { .. }
             | StreamEvent::CompactBoundary { .. }

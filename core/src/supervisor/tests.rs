@@ -14,6 +14,7 @@ mod reviewed2;
 mod rig;
 mod scanning;
 mod standing;
+mod waits;
 mod workers;
 
 use super::*;

@@ -26,6 +26,7 @@ enum Due {
     Relaunch,
     CannotLaunch,
     Rung,
+    Wait,
     Blocks,
 }
 
@@ -99,6 +100,7 @@ impl State {
             relaunch.and_then(|relaunch| relaunch.due).map(|(at, _)| (at, Due::Relaunch)),
             telling,
             live.rung_at.map(|at| (at, Due::Rung)),
+            live.background.look_at.map(|at| (at, Due::Wait)),
             live.builder.next_save(&self.limits).map(|at| (at, Due::Blocks)),
         ]
         .into_iter()
@@ -173,6 +175,7 @@ impl State {
             Due::Relaunch => self.relaunch_due(cx, id),
             Due::CannotLaunch => self.cannot_launch(cx, id),
             Due::Rung => self.rung_due(cx, id),
+            Due::Wait => self.wait_due(cx, id),
             Due::Blocks => {
                 let (now, limits) = (cx.now, self.limits.clone());
                 let Some(session) = self.session(id) else {
@@ -298,7 +301,9 @@ impl State {
             asked.deadline = asked.deadline.plus(millis);
         }
         self.lane.slept(now);
+        let late: Vec<SessionId> = self.sessions.keys().copied().collect();
         for session in self.sessions.values_mut() {
+            session.live.background.slept(now, millis);
             session.live.placed_at = session.live.placed_at.map(|at| at.plus(millis));
             if let Some(relaunch) = session.live.relaunch.as_mut() {
                 relaunch.since = relaunch.since.plus(millis);
@@ -324,6 +329,9 @@ impl State {
                 asked.deadline = now.plus(interrupt);
             }
         }
+        for id in late {
+            self.time_wait(cx.now, id, None);
+        }
     }
 }
 
@@ -341,6 +349,7 @@ impl Due {
             Due::Relaunch => "relaunch",
             Due::CannotLaunch => "can't launch yet",
             Due::Rung => "re-arm",
+            Due::Wait => "waiting hold",
             Due::Blocks => "blocks",
         }
     }

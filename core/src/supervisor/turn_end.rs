@@ -26,7 +26,7 @@ type RowState = (Status, Option<PendingAction>);
 
 /// A turn's result, and what the turn cost in millionths of a dollar.
 #[derive(Clone, Copy)]
-struct Ended<'a> {
+pub(super) struct Ended<'a> {
     result: &'a TurnResult,
     spent: u64,
 }
@@ -61,7 +61,8 @@ impl State {
             cx.log(Some(id), words);
         }
         let standing = self.standing(id);
-        let frozen = Frozen { turn, outcome, asked, standing };
+        let wait = self.wait_at_end(cx, id, &turn);
+        let frozen = Frozen { turn, outcome, asked, standing, wait };
         let maybe_gone = context.fresh_resume && result.is_error && result.num_turns == 0;
         if maybe_gone && self.ask_whether_gone(cx, id, &frozen, &result) {
             return;
@@ -107,7 +108,9 @@ impl State {
         let cut = matches!(disposition, Disposition::Abort { .. } | Disposition::Stopped);
         let settles = matches!(
             disposition,
-            Disposition::Finished { nothing_said: false, .. } | Disposition::AsBefore
+            Disposition::Finished { nothing_said: false, .. }
+                | Disposition::Wait { .. }
+                | Disposition::AsBefore
         );
         let changes = if cut {
             session.live.builder.cut_off(now)
@@ -174,6 +177,7 @@ impl State {
             | Disposition::RecoverContext
             | Disposition::FinishAfterCompact
             | Disposition::AutoContinue
+            | Disposition::Wait { .. }
                 if self.stop_asked(id) =>
             {
                 self.finish_stop(cx, id);
@@ -220,8 +224,11 @@ impl State {
             }
             Disposition::AutoContinue => self.auto_continue(cx, id),
             Disposition::Stalled => self.stalled(cx, id),
+            Disposition::Wait { work } => self.begin_wait(cx, id, frozen, ended, work),
             Disposition::Finished { delivered, asked, nothing_said } => {
-                self.finished(cx, id, frozen, ended, (delivered, asked));
+                let delivered =
+                    self.finished(cx, id, frozen, ended, delivered, (Status::NeedsYou, asked));
+                self.report(cx, id, delivered, &frozen.turn.final_text);
                 if nothing_said {
                     // rule: UI-25
                     self.note(cx, id, prompt::NOTE_NO_RESPONSE);
@@ -276,6 +283,7 @@ impl State {
             | Disposition::Finished { delivered: false, asked: None, .. }
             | Disposition::Row { pending: None, .. } => true,
             Disposition::AsBefore
+            | Disposition::Wait { .. }
             | Disposition::Stopped
             | Disposition::Abort { .. }
             | Disposition::LaunchError { .. }
@@ -307,24 +315,28 @@ impl State {
         let Some(session) = self.sessions.get(&id) else {
             return;
         };
-        if (session.row.status, session.row.pending) == (Status::NeedsYou, None) {
+        // rule: OD-50
+        let free = matches!(session.row.status, Status::NeedsYou | Status::Waiting);
+        if free && session.row.pending.is_none() {
             self.send_next(cx, id);
         }
     }
 
-    fn finished(
+    /// Tells whether an answer was delivered.
+    pub(super) fn finished(
         &mut self,
         cx: &mut Cx,
         id: SessionId,
         frozen: &Frozen,
         ended: Ended<'_>,
-        (delivered, asked): (bool, Option<PendingAction>),
-    ) {
+        delivered: bool,
+        to: RowState,
+    ) -> bool {
         // rule: PR-12
         let line = first_sentence(&prompt::cut_markers(&frozen.turn.final_text));
         let last = frozen.turn.last_assistant;
         let Ended { result, spent } = ended;
-        let (to, stamped_at) = self.after_own_turn(id, (Status::NeedsYou, asked));
+        let (to, stamped_at) = self.after_own_turn(id, to);
         if stamped_at.is_some() {
             // told when it was stamped or given up
             cx.before.insert(id, Some(to));
@@ -357,7 +369,7 @@ impl State {
         }
         let kind = BlockKind::Foot { millis: result.duration_ms, cost_microdollars: spent };
         self.add_block(cx, id, kind);
-        self.report(cx, id, delivered, &frozen.turn.final_text);
+        delivered
     }
 
     /// Where the row goes after a turn that nobody asked for: a stamp that stood before it comes back,
@@ -406,6 +418,7 @@ impl State {
             row.turn = None;
         });
         self.arm(cx, id);
+        self.time_wait(cx.now, id, None);
         if let Some(words) = words {
             self.note(cx, id, &words);
         }

@@ -138,7 +138,7 @@ pub(super) fn user(text: Option<&str>, results: Vec<ToolResult>) -> StreamEvent 
         replay: true,
         text: text.map(Into::into),
         results,
-        wakes_at_ms: None,
+        wakes: None,
     })
 }
 

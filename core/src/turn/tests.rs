@@ -45,7 +45,7 @@ fn tool_result() -> StreamEvent {
             failed: false,
             denied: false,
         }],
-        wakes_at_ms: None,
+        wakes: None,
     })
 }
 

@@ -16,6 +16,7 @@ mod empty;
 mod finish;
 mod question;
 mod rate_limit;
+mod wait;
 
 use crate::context::ContextUsage;
 use crate::engine::EngineFamily;
@@ -24,6 +25,7 @@ use crate::session::{AbortCause, PendingAction, Status, StopReason};
 use crate::settings::Policy;
 use crate::time::Wall;
 use crate::turn::TurnFacts;
+use crate::waiting::DeferredWork;
 use alloc::string::String;
 use outcome::Outcome;
 
@@ -38,12 +40,14 @@ pub struct Frozen {
     pub asked: Option<PendingAction>,
     /// What its session brings along.
     pub standing: Standing,
+    /// What the agent deliberately waits for, if it does (WD-02).
+    pub wait: Option<DeferredWork>,
 }
 
 impl Frozen {
     /// The session waits on purpose (WD-02).
     pub fn waits(&self) -> bool {
-        false
+        self.wait.is_some()
     }
 }
 
@@ -138,6 +142,11 @@ pub enum Disposition {
     AutoContinue,
     /// It stopped mid-task and nobody continues it (OD-45).
     Stalled,
+    /// The agent waits: for a time, or for a background task.
+    Wait {
+        /// For what.
+        work: DeferredWork,
+    },
     /// The turn is finished.
     Finished {
         /// Its answer reached the person.
@@ -153,8 +162,9 @@ pub enum Disposition {
 type Gate = fn(&Frozen, &Policy, &Limits) -> Option<Disposition>;
 
 /// The gates in their order (contract section 6, turn-end order), with their names for the log.
-pub const GATES: [(&str, Gate); 7] = [
+pub const GATES: [(&str, Gate); 8] = [
     ("rate-limit", rate_limit::gate),
+    ("wait", wait::gate),
     ("context-stall", context_stall::gate),
     ("question", question::gate),
     ("api-error", api_error::gate),

@@ -193,7 +193,48 @@ fn every_row_of_the_outcome_table() {
 }
 
 fn frozen(outcome: Outcome, asked: Option<PendingAction>) -> Frozen {
-    Frozen { turn: turn(), outcome, asked, standing: Standing::default() }
+    Frozen { turn: turn(), outcome, asked, standing: Standing::default(), wait: None }
+}
+
+fn waits(outcome: Outcome, asked: Option<PendingAction>) -> Frozen {
+    let wake = crate::waiting::Wake { key: "w".into(), at: None, prompt: "p".into(), cron: None };
+    let work = DeferredWork { wakes: vec![wake], tasks: vec![] };
+    Frozen { wait: Some(work), ..frozen(outcome, asked) }
+}
+
+// proves: WD-02, WD-03, CS-06, TE-04
+#[test]
+fn a_deliberate_wait_comes_before_every_recovery_and_after_what_died() {
+    let (policy, limits) = (Policy::default(), Limits::default());
+    let gate = |frozen: &Frozen| dispose(frozen, &policy, &limits).0;
+    let words = words();
+    for waited in [
+        Outcome::Text,
+        Outcome::Dropped,
+        Outcome::Unfinished,
+        Outcome::OutOfRoom { words: words.clone() },
+        Outcome::OutOfRoomGiveUp { words: words.clone() },
+    ] {
+        let frozen = waits(waited.clone(), None);
+        let Some(work) = frozen.wait.clone() else { panic!("a wait") };
+        let claimed = dispose(&frozen, &policy, &limits);
+        assert_eq!(claimed, ("wait", Disposition::Wait { work }), "{waited:?}");
+        // an open card is not hidden behind it
+        assert_eq!(gate(&waits(waited, Some(PendingAction::Question))), "question");
+    }
+    for (died, by) in [
+        (Outcome::RateLimited { resets_at: None, words: words.clone() }, "rate-limit"),
+        (Outcome::Aborted { words: words.clone() }, "api-error"),
+        (Outcome::ForeignInterrupt, "api-error"),
+        (Outcome::ApiError { words: words.clone() }, "api-error"),
+        (Outcome::AuthRequired { words: words.clone() }, "api-error"),
+        (Outcome::KnownTerminal { stop: StopReason::Billing, words }, "api-error"),
+        (Outcome::ConversationGone, "api-error"),
+        (Outcome::Stopped, "finish"),
+        (Outcome::LocalCommand { words: None }, "finish"),
+    ] {
+        assert_eq!(gate(&waits(died.clone(), None)), by, "{died:?}");
+    }
 }
 
 // proves: RA-05
@@ -206,6 +247,7 @@ fn the_gates_in_their_order() {
         names,
         [
             "rate-limit",
+            "wait",
             "context-stall",
             "question",
             "api-error",

@@ -129,6 +129,7 @@ impl Rig {
         self.now.mono = Mono(0);
         self.sampled = Mono(0);
         self.plan = None;
+        self.spawning = false;
         self.boot(true);
     }
 

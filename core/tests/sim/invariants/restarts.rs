@@ -37,6 +37,7 @@ impl Oracle {
             | Actor::AbortedScan
             | Actor::RetryButton
             | Actor::ReArm
+            | Actor::WaitingHold
             | Actor::CrashRecovery => true,
             // a worker is launched once by its parent
             Actor::App => change.before.is_none(),
@@ -105,6 +106,7 @@ impl Oracle {
             Actor::AbortedScan => self.scan_restarts(change, clock.at, report),
             Actor::ReArm => self.inv_19(id, clock.at),
             Actor::CrashRecovery
+            | Actor::WaitingHold
             | Actor::Stream
             | Actor::TurnEnd
             | Actor::Abort
@@ -130,6 +132,7 @@ impl Oracle {
             Actor::User
             | Actor::RetryButton
             | Actor::CrashRecovery
+            | Actor::WaitingHold
             | Actor::Stream
             | Actor::TurnEnd
             | Actor::Abort
@@ -172,6 +175,10 @@ impl Oracle {
                 ) => false,
             },
             Actor::CrashRecovery => matches!(before.status, Status::Starting | Status::Running),
+            Actor::WaitingHold => {
+                before.pending.is_none()
+                    && matches!(before.status, Status::Waiting | Status::NeedsYou | Status::Stalled)
+            }
             Actor::User
             | Actor::Stream
             | Actor::TurnEnd

@@ -5,6 +5,7 @@ use crate::id::Uuid;
 use crate::session::{Gate, PendingAction, ReplayMemory};
 use crate::stream::{AssistantLine, Content, ControlAsk, Init, StreamEvent, TurnResult};
 use crate::supervisor::*;
+use crate::time::Wall;
 use alloc::boxed::Box;
 use alloc::vec;
 use serde_json::json;
@@ -110,6 +111,17 @@ impl Rig {
         for stopped in stops {
             self.feed(stopped);
         }
+    }
+
+    /// The wall clock is set.
+    pub(in crate::supervisor::tests) fn set_wall(&mut self, wall: Wall) {
+        self.now.wall = wall;
+    }
+
+    /// The app is killed and starts again so much later.
+    pub(in crate::supervisor::tests) fn away(&mut self, millis: u64) {
+        self.now.wall = self.now.wall.plus(millis);
+        self.crash();
     }
 
     /// The machine sleeps.
