@@ -7,8 +7,8 @@
 //!
 //! Reading order: [`session`] (the durable facts of one row), [`stream`] (what the CLI says),
 //! [`turn`] (what one turn has shown), [`turn_end`] (what its end means), [`recovery`] and
-//! [`watchdog`] (what is done about a turn that died), [`engine`] (who answers), [`attention`] (what
-//! a person sees), and [`supervisor`] (the one reducer that joins them).
+//! [`watchdog`] (what is done about a turn that died), [`engine`] and [`endpoint`] (who answers),
+//! [`attention`] (what a person sees), and [`supervisor`] (the one reducer that joins them).
 #![no_std]
 
 extern crate alloc;
@@ -17,6 +17,7 @@ pub mod attention;
 pub mod block;
 pub mod card;
 pub mod context;
+pub mod endpoint;
 pub mod engine;
 pub mod id;
 pub mod ipc;

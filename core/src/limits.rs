@@ -118,6 +118,11 @@ pub struct Limits {
     /// A folder of an open session is looked at again this often (PF-05).
     pub folder_recheck_ms: Millis,
 
+    /// The system's secret store answers within this, or there is none.
+    pub secret_store_ms: Millis,
+    /// The command that prints a secret may take this long.
+    pub secret_command_ms: Millis,
+
     /// A transcript block that is still open is saved at most this often.
     pub block_save_ms: Millis,
     /// The final text kept in memory, in bytes.
@@ -197,6 +202,9 @@ impl Default for Limits {
             turn_end_ask_ms: 2_000,
             folder_probe_ms: 2_000,
             folder_recheck_ms: 60_000,
+            // rule: A-32
+            secret_store_ms: 2_000,
+            secret_command_ms: 10_000,
             block_save_ms: 1_000,
             final_text_max_bytes: 64 * 1024,
             line_max_bytes: 16 * 1024 * 1024,
@@ -251,6 +259,10 @@ impl Limits {
                 "first output under load < start-up ceiling",
             ),
             (self.handshake_ms <= self.handshake_busy_ms, "handshake <= the same under load"),
+            (
+                self.secret_store_ms.max(self.secret_command_ms) < self.handshake_ms * 2,
+                "a secret is read before a spawn call counts as hung",
+            ),
             (self.ladder_first_ms <= self.ladder_max_ms, "first gap <= longest gap"),
             (self.load_samples_min >= 1, "load is told from at least one sample"),
             (self.heavy_load_permille <= 1_000, "heavy load <= all cores"),

@@ -195,6 +195,7 @@ impl World {
             model: None,
             permission_mode: None,
             account: None,
+            endpoint: None,
             user_settings_only: false,
         })
     }

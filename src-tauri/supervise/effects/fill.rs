@@ -36,6 +36,7 @@ pub(super) fn fill<E>(
         | Act::EmitSettings(_)
         | Act::Notify { .. }
         | Act::Badge(_)
+        | Act::ForgetSecret(_)
         | Act::Reply { .. }
         | Act::Exit
         | Act::Log { .. } => None,

@@ -7,6 +7,8 @@ use crate::supervise::children::{Marker, StopTimings, SweepTimings};
 use crate::supervise::ctl;
 use crate::supervise::driver::inbox::Failed;
 use crate::supervise::pty::LaunchLine;
+use crate::supervise::secrets::Secrets;
+use omniscio_core::endpoint::endpoint_env;
 use omniscio_core::id::SessionId;
 use omniscio_core::launch::LaunchPlan;
 use omniscio_core::launch::child_env::{Var, child_env};
@@ -40,6 +42,8 @@ pub(in crate::supervise) struct Ground {
     pub(in crate::supervise) login_env: Vec<Var>,
     /// The accounts.
     pub(in crate::supervise) accounts: Vec<Account>,
+    /// The way to the secrets of endpoints.
+    pub(in crate::supervise) secrets: Secrets,
     /// The marker's name of this data folder.
     pub(in crate::supervise) data: String,
     /// The limits.
@@ -47,7 +51,8 @@ pub(in crate::supervise) struct Ground {
 }
 
 impl Ground {
-    /// Everything that one start needs, or why it cannot be tried.
+    /// Everything that one start needs, or why it cannot be tried. Reads the endpoint's secret, which may
+    /// take some seconds.
     pub(super) fn line(&self, plan: &LaunchPlan) -> Result<LaunchLine, Failed> {
         let program = self.program().map_err(|looked| words::no_cli(&looked))?;
         let account =
@@ -56,8 +61,18 @@ impl Ground {
         let variables = marker.variables();
         let marker = variables.iter().map(|(name, value)| ((*name).to_string(), value.to_string()));
         let marker: Vec<Var> = marker.chain([ctl::variable(Path::new(&self.data))]).collect();
-        let env =
-            child_env(&self.login_env, &account.child_variables(), &launch_env(plan), &marker);
+        let endpoint = plan.endpoint.as_ref().map(|endpoint| {
+            let secret = self.secrets.read(endpoint, &self.login_env);
+            secret.map(|secret| endpoint_env(endpoint, secret.expose()))
+        });
+        let endpoint = endpoint.transpose().map_err(|words| Failed { errno: None, words })?;
+        let env = child_env(
+            &self.login_env,
+            &account.child_variables(),
+            endpoint.as_deref(),
+            &launch_env(plan),
+            &marker,
+        );
         let mut args = program.args;
         args.extend(launch_args(plan).into_iter().map(OsString::from));
         Ok(LaunchLine {

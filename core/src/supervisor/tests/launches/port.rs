@@ -185,6 +185,7 @@ impl Port {
             model: None,
             permission_mode: None,
             account: None,
+            endpoint: None,
             user_settings_only: false,
         };
         self.command(command);
@@ -308,6 +309,7 @@ impl Port {
                 None
             }
             Act::Control { .. }
+            | Act::ForgetSecret(_)
             | Act::Reply { .. }
             | Act::Exit
             | Act::Emit(_)
