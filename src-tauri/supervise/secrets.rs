@@ -1,6 +1,7 @@
 //! The secrets of endpoints: read for each launch where a person keeps them, and put into the
 //! child's environment, nowhere else. Nothing here writes one into a file, a row, a log or an error.
 
+mod cut;
 mod vault;
 
 use super::accounts::variable;
@@ -15,6 +16,7 @@ use std::io::{self, ErrorKind};
 use std::process::Command;
 use std::time::Duration;
 
+pub(in crate::supervise) use cut::Cut;
 pub(in crate::supervise) use vault::{Trouble, Vault};
 
 /// A secret. Nothing shows it.

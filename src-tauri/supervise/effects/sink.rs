@@ -7,6 +7,7 @@ use crate::supervise::children::{self, ProcessId};
 use crate::supervise::driver::inbox::{Inbox, Message};
 use crate::supervise::logs::redact;
 use crate::supervise::pty::ChildEvent;
+use crate::supervise::secrets::Cut;
 use omniscio_core::id::SessionId;
 use omniscio_core::stream::{Decoder, StreamEvent};
 use omniscio_core::supervisor::Input;
@@ -70,12 +71,31 @@ pub(super) struct Sink {
 
 /// The output of one child on its way to events.
 struct Output {
+    /// Cuts the endpoint's secret out: an agent may print its environment, a gateway quote what it got.
+    cut: Option<Cut>,
     decoder: Decoder,
     /// Bytes that went in since the last event came out: what the next one holds.
     held: usize,
 }
 
 impl Output {
+    // rule: A-32
+    fn push(&mut self, bytes: &[u8]) -> Vec<(StreamEvent, usize)> {
+        self.held = self.held.saturating_add(bytes.len());
+        let events = match &mut self.cut {
+            Some(cut) => self.decoder.push(&cut.pass(bytes)),
+            None => self.decoder.push(bytes),
+        };
+        self.take(events)
+    }
+
+    fn finish(&mut self) -> Vec<(StreamEvent, usize)> {
+        let rest = self.cut.as_mut().map(Cut::finish).unwrap_or_default();
+        let mut events = self.decoder.push(&rest);
+        events.extend(self.decoder.finish());
+        self.take(events)
+    }
+
     /// Events, each with the bytes it holds: the first has all, those after it are of the same bytes.
     fn take(&mut self, events: Vec<StreamEvent>) -> Vec<(StreamEvent, usize)> {
         events.into_iter().map(|event| (event, std::mem::take(&mut self.held))).collect()
@@ -85,12 +105,11 @@ impl Output {
 impl Sink {
     pub(super) fn new(
         key: Key,
-        inbox: Arc<Inbox>,
-        parents: Arc<Parents>,
-        gate: Arc<Mutex<()>>,
+        (inbox, parents, gate): (Arc<Inbox>, Arc<Parents>, Arc<Mutex<()>>),
         ground: &Ground,
+        cut: Option<Cut>,
     ) -> Sink {
-        let output = Output { decoder: Decoder::new(ground.limits.line_max_bytes), held: 0 };
+        let output = Output { cut, decoder: Decoder::new(ground.limits.line_max_bytes), held: 0 };
         Sink { key, inbox, parents, gate, output: Arc::new(Mutex::new(output)) }
     }
 
@@ -100,11 +119,7 @@ impl Sink {
         let Key { session, launch } = self.key;
         match event {
             ChildEvent::Stdout(bytes) => {
-                let mut output = lock(&self.output);
-                output.held = output.held.saturating_add(bytes.len());
-                let events = output.decoder.push(&bytes);
-                let events = output.take(events);
-                drop(output);
+                let events = lock(&self.output).push(&bytes);
                 self.stream(events);
             }
             ChildEvent::Stderr(line) => {
@@ -131,10 +146,7 @@ impl Sink {
     }
 
     fn finish(&self) {
-        let mut output = lock(&self.output);
-        let events = output.decoder.finish();
-        let events = output.take(events);
-        drop(output);
+        let events = lock(&self.output).finish();
         self.stream(events);
     }
 
