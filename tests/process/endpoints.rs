@@ -72,7 +72,7 @@ fn set(app: &App, endpoint: Endpoint) -> String {
 fn create(app: &App, home: &Path, endpoint: Option<&str>) -> SessionId {
     let command = Command::Create {
         folder: home.join("project").display().to_string(),
-        text: "hello".to_string(),
+        text: "[[fake: say done]]".to_string(),
         model: None,
         permission_mode: None,
         account: None,

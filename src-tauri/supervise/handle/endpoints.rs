@@ -53,7 +53,7 @@ impl Handle {
         self.inner.ground.secrets.vault.put(&endpoint, secret).map_err(|trouble| match trouble {
             Trouble::Locked => error(
                 IpcCode::NotEligible,
-                "The keyring is locked. Unlock it where the system asks for it, then save again.",
+                "The keyring is locked. Give its password where the system asks for it, then save again.",
             ),
             Trouble::None | Trouble::Failed | Trouble::Missing => error(
                 IpcCode::Store,

@@ -15,6 +15,8 @@ use std::time::Duration;
 
 /// Questions that may wait; one more finds no store that answers.
 const WAITING_MAX: usize = 16;
+/// What a keyring is called where there was none.
+const FIRST_KEYRING: &str = "Default keyring";
 const PLAIN_TEXT: &str = "text/plain";
 
 /// Why the store gives nothing.
@@ -195,7 +197,15 @@ fn act(
             Ok(if some { Ok(None) } else { Err(Trouble::Missing) })
         }
         Wish::Put(place, secret) => {
-            let keyring = service.get_default_collection()?;
+            let keyring = match service.get_default_collection() {
+                Err(Error::NoResult) => {
+                    // a new desktop: the system asks for the password of its first keyring
+                    locked();
+                    service.create_collection(FIRST_KEYRING, "default")?;
+                    return Ok(Err(Trouble::Locked));
+                }
+                found => found?,
+            };
             if keyring.is_locked()? {
                 locked();
                 keyring.unlock()?;
@@ -217,7 +227,8 @@ fn act(
             }
             Ok(Ok(None))
         }
-        Wish::Look => service.get_default_collection().map(|_| Ok(None)),
+        // it has answered the greeting
+        Wish::Look => Ok(Ok(None)),
     }
 }
 
@@ -231,7 +242,7 @@ fn secret_of(bytes: &[u8]) -> Result<Secret, Trouble> {
 fn trouble(error: &Error) -> Trouble {
     let (kind, trouble) = match error {
         Error::Unavailable => ("no secret store", Trouble::None),
-        Error::NoResult => ("no default keyring", Trouble::None),
+        Error::NoResult => ("no such thing", Trouble::Failed),
         Error::Locked => ("locked", Trouble::Locked),
         Error::Prompt | Error::PromptDisconnected => ("not unlocked", Trouble::Locked),
         Error::Crypto(_) => ("a broken exchange", Trouble::Failed),
