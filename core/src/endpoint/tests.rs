@@ -1,3 +1,5 @@
+//! What may be set up, what a child gets of it, and what is kept.
+
 use super::*;
 use alloc::vec;
 
