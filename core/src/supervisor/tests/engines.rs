@@ -5,6 +5,8 @@ use super::*;
 use crate::endpoint::{ENDPOINTS_MAX, Endpoint, SecretSource};
 use crate::engine::EngineFamily;
 use crate::ipc::{IpcCode, IpcError};
+use crate::stream::TurnResult;
+use alloc::boxed::Box;
 
 /// The five engines of the contract, as a person sets them up.
 const ENGINES: [(&str, &str, EngineFamily); 5] = [
@@ -84,6 +86,45 @@ fn a_session_has_the_family_and_the_window_of_its_endpoint() {
     let session = create(&mut rig, None, None).expect("a session");
     assert_eq!(rig.state().family(session), EngineFamily::Claude);
     assert_eq!((rig.state().window_of(session), &rig.plan().endpoint), (None, &None));
+}
+
+// proves: CS-09
+#[test]
+fn a_full_context_is_compacted_on_each_engine_and_a_claude_behind_a_gateway_goes_on() {
+    let claude = ("Gateway", "claude-opus-4-8", EngineFamily::Claude);
+    for (name, model, family) in ENGINES.into_iter().chain([claude]) {
+        let mut rig = Rig::new();
+        let id = set(&mut rig, endpoint(name, model, family)).expect("an endpoint");
+        create(&mut rig, Some(&id), None).expect("a session");
+        rig.spawn_and_shake();
+        rig.context = Some((120_000, 131_072));
+        rig.stream(StreamEvent::Result(Box::new(TurnResult {
+            subtype: "success".into(),
+            terminal_reason: Some("completed".into()),
+            num_turns: 1,
+            messages: rig.lines.last().map(|line| line.uuid).into_iter().collect(),
+            ..TurnResult::default()
+        })));
+        let written = rig.lines.last().map(|line| line.text.clone());
+        let wanted = if name == "Gateway" { prompt::PLEASE_CONTINUE } else { "/compact" };
+        assert_eq!(written, Some(LineText::Own(wanted.into())), "{name}");
+    }
+}
+
+// proves: PR-10
+#[test]
+fn a_worker_asks_the_endpoint_of_its_parent() {
+    let mut rig = Rig::new();
+    let id = set(&mut rig, kimi()).expect("an endpoint");
+    let parent = create(&mut rig, Some(&id), None).expect("a session");
+    rig.spawn_and_shake();
+    let tool = AgentTool::SpawnWorker { task: "count".into(), title: None };
+    rig.command(Command::Agent { session: parent, tool }).expect("a worker");
+    let workers: Vec<_> =
+        rig.state().views().filter(|view| view.row.parent == Some(parent)).collect();
+    assert_eq!(workers.len(), 1);
+    assert_eq!(workers[0].row.endpoint.as_deref(), Some("kimi"));
+    assert_eq!(rig.state().family(workers[0].row.id), EngineFamily::AnthropicCompat);
 }
 
 #[test]
