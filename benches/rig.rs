@@ -140,6 +140,7 @@ impl App {
             model: None,
             permission_mode: None,
             account: None,
+            endpoint: None,
             user_settings_only: false,
         };
         match self.handle.command(command) {

@@ -154,6 +154,7 @@ pub fn show_first_session(handle: &Handle, data_dir: &Path) {
         model: None,
         permission_mode: None,
         account: None,
+        endpoint: None,
         user_settings_only: true,
     });
     if let Err(error) = made {

@@ -2,8 +2,11 @@
 //!
 //! A function of names. It never talks to an endpoint.
 
+use serde::{Deserialize, Serialize};
+
 /// The three families (PR-10). They differ in what frees a full context: see CS-09.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum EngineFamily {
     /// Claude, wherever it is served.
     Claude,

@@ -225,6 +225,22 @@ pub enum Reply {
     Explained(Explanation),
     /// What one of the app's own tools says, as JSON text.
     Told(String),
+    /// An endpoint is set up under this id.
+    Endpoint(String),
+}
+
+/// Whether the secret of an endpoint is where it is to be read. The secret itself never crosses back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SecretState {
+    /// It is there.
+    Present,
+    /// It is not.
+    Missing,
+    /// The system's secret store does not answer.
+    NoStore,
+    /// Known only once the command is run, at the next launch.
+    AtLaunch,
 }
 
 /// An error for the window. It branches on the code and shows the message.

@@ -8,8 +8,8 @@
 //! Reading order: [`session`] (the durable facts of one row), [`stream`] (what the CLI says),
 //! [`turn`] (what one turn has shown), [`turn_end`] (what its end means), [`recovery`] and
 //! [`watchdog`] (what is done about a turn that died), [`waiting`] (what a session waits for by itself),
-//! [`engine`] (who answers), [`attention`] (what
-//! a person sees), and [`supervisor`] (the one reducer that joins them).
+//! [`engine`] and [`endpoint`] (who answers), [`attention`] (what a person sees), and [`supervisor`] (the
+//! one reducer that joins them).
 #![no_std]
 
 extern crate alloc;
@@ -18,6 +18,7 @@ pub mod attention;
 pub mod block;
 pub mod card;
 pub mod context;
+pub mod endpoint;
 pub mod engine;
 pub mod id;
 pub mod ipc;

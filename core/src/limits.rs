@@ -124,6 +124,11 @@ pub struct Limits {
     pub context_stall_recover_max: u8,
     /// Nudges for mid-task stops after one message of the person (OD-44).
     pub auto_continue_max: u8,
+    /// The system's secret store answers within this, or there is none.
+    pub secret_store_ms: Millis,
+    /// The command that prints a secret may take this long.
+    pub secret_command_ms: Millis,
+
     /// A transcript block that is still open is saved at most this often.
     pub block_save_ms: Millis,
     /// The blocks of all sessions that are due are saved together, this often.
@@ -225,6 +230,9 @@ impl Default for Limits {
             folder_recheck_ms: 60_000,
             context_stall_recover_max: CONTEXT_STALL_RECOVER_MAX,
             auto_continue_max: AUTO_CONTINUE_MAX,
+            // rule: A-32
+            secret_store_ms: 2_000,
+            secret_command_ms: 10_000,
             block_save_ms: 1_000,
             block_save_step_ms: 250,
             final_text_max_bytes: 64 * 1024,
@@ -288,6 +296,10 @@ impl Limits {
                 "first output under load < start-up ceiling",
             ),
             (self.handshake_ms <= self.handshake_busy_ms, "handshake <= the same under load"),
+            (
+                self.secret_store_ms.max(self.secret_command_ms) < self.handshake_ms * 2,
+                "a secret is read before a spawn call counts as hung",
+            ),
             (self.ladder_first_ms <= self.ladder_max_ms, "first gap <= longest gap"),
             (self.load_samples_min >= 1, "load is told from at least one sample"),
             (self.heavy_load_permille <= 1_000, "heavy load <= all cores"),

@@ -165,6 +165,8 @@ pub struct SessionRow {
     pub account: String,
     /// Model the user chose, if any.
     pub model: Option<String>,
+    /// The endpoint that answers it (its id), chosen when it was made; `None` is Claude's own.
+    pub endpoint: Option<String>,
     /// Permission mode the user chose, if any.
     pub permission_mode: Option<PermissionMode>,
     /// Start without what the folder brings.
@@ -294,6 +296,7 @@ impl SessionRow {
             created_at: at,
             account,
             model: None,
+            endpoint: None,
             permission_mode: None,
             user_settings_only: false,
             status: Status::Starting,

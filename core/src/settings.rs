@@ -2,6 +2,7 @@
 //!
 //! `Policy = Settings and not KillSwitches`. No rule looks at a setting or a variable itself.
 
+use crate::endpoint::Endpoint;
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
@@ -24,6 +25,8 @@ pub struct Settings {
     pub show_interruptions: bool,
     /// A `claude` the user chose on the first-run page; empty means search.
     pub claude_path: String,
+    /// The endpoints that were set up, oldest first. Their secrets are elsewhere.
+    pub endpoints: Vec<Endpoint>,
 }
 
 impl Default for Settings {
@@ -37,6 +40,7 @@ impl Default for Settings {
             plain_speak_enabled: false,
             show_interruptions: false,
             claude_path: String::new(),
+            endpoints: Vec::new(),
         }
     }
 }

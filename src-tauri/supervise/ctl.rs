@@ -260,9 +260,13 @@ fn respond(handle: &Handle, request: Request) -> Response {
         Request::Agent { session, call } => {
             match handle.command(Command::Agent { session, tool: call }) {
                 Ok(Reply::Told(text)) => Ok(text),
-                Ok(Reply::Done | Reply::Created(_) | Reply::Accepted(_) | Reply::Explained(_)) => {
-                    Err("The app gave another answer than was asked for.".to_string())
-                }
+                Ok(
+                    Reply::Done
+                    | Reply::Created(_)
+                    | Reply::Accepted(_)
+                    | Reply::Explained(_)
+                    | Reply::Endpoint(_),
+                ) => Err("The app gave another answer than was asked for.".to_string()),
                 Err(wrong) => Err(wrong.message),
             }
         }

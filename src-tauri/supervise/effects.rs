@@ -57,6 +57,7 @@ pub(super) struct Effects {
     inbox: Arc<Inbox>,
     outbox: Outbox,
     board: Arc<Board>,
+    ground: Arc<Ground>,
     launches: Launches,
     asks: Asks,
     /// What the effects themselves have to tell the rules, before anything that waits outside.
@@ -82,6 +83,7 @@ impl Effects {
             inbox: Arc::clone(inbox),
             outbox,
             board,
+            ground: Arc::clone(ground),
             launches: Launches::new(Arc::clone(ground), Arc::clone(inbox)),
             asks: Asks::new(Arc::clone(ground), Arc::clone(inbox)),
             own: VecDeque::new(),
@@ -272,6 +274,7 @@ impl Effects {
                     self.board.set_settings(settings.clone());
                     self.outbox.event(Event::Settings(settings));
                 }
+                Act::ForgetSecret(endpoint) => self.ground.secrets.vault.forget(endpoint),
                 Act::Notify { session, title, body } => self.outbox.notify(session, title, body),
                 Act::Badge(count) => self.outbox.badge(count),
                 Act::Reply { to, reply } => self.board.reply(to, reply),

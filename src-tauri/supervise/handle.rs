@@ -3,6 +3,8 @@
 //! No call here waits for ever. Reads use a connection of their own, so that they never hold the loop
 //! up; what a person wants goes through the loop and comes back as its reply.
 
+mod endpoints;
+
 use super::board::Board;
 use super::clock::Clock;
 use super::driver::inbox::{Inbox, Message, Refused};
@@ -152,7 +154,11 @@ impl Handle {
     pub fn explain(&self, session: SessionId) -> Result<Explanation, IpcError> {
         match self.command(Command::Explain { session })? {
             Reply::Explained(explanation) => Ok(explanation),
-            Reply::Done | Reply::Created(_) | Reply::Accepted(_) | Reply::Told(_) => {
+            Reply::Done
+            | Reply::Created(_)
+            | Reply::Accepted(_)
+            | Reply::Told(_)
+            | Reply::Endpoint(_) => {
                 Err(error(IpcCode::Internal, "The app gave another answer than was asked for."))
             }
         }

@@ -6,7 +6,7 @@
 
 mod redact;
 
-pub use redact::{hide, names_secret, redact};
+pub use redact::{hide, hide_read, names_secret, redact};
 
 use super::clock::Clock;
 use omniscio_core::time::Day;

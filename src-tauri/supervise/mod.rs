@@ -30,6 +30,8 @@ pub mod probes;
 #[cfg(unix)]
 pub mod pty;
 #[cfg(unix)]
+pub mod secrets;
+#[cfg(unix)]
 pub mod store;
 #[cfg(unix)]
 pub mod supervisor;

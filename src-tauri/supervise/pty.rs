@@ -19,6 +19,7 @@ use rustix::process::{Pid, Signal as OsSignal};
 use rustix::pty::ptsname;
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use std::ffi::{CString, NulError, OsStr, OsString, c_char};
+use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -38,8 +39,8 @@ const WRITE_QUEUE_MAX: usize = 64;
 /// So wide that nothing that asks for the width ever wraps a line.
 const TERMINAL_COLUMNS: u16 = 10_000;
 
-/// Everything one start needs.
-#[derive(Clone, Debug)]
+/// Everything one start needs. `Debug` leaves the values of the variables out: they may be secrets.
+#[derive(Clone)]
 pub struct LaunchLine {
     /// The program, as an absolute path.
     pub program: PathBuf,
@@ -49,6 +50,18 @@ pub struct LaunchLine {
     pub env: Vec<(OsString, OsString)>,
     /// The folder it runs in.
     pub cwd: PathBuf,
+}
+
+impl fmt::Debug for LaunchLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&OsString> = self.env.iter().map(|(name, _)| name).collect();
+        f.debug_struct("LaunchLine")
+            .field("program", &self.program)
+            .field("args", &self.args)
+            .field("env", &names)
+            .field("cwd", &self.cwd)
+            .finish()
+    }
 }
 
 /// What a child did. `Exited` is the last event and comes exactly once; `OutputEnded` comes at most

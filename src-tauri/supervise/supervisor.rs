@@ -15,6 +15,7 @@ use super::listener::{Listener, Outbox};
 use super::load::{Sampler, Sampling};
 use super::logs;
 use super::pty;
+use super::secrets::Secrets;
 use super::store::lock::{LockError, acquire};
 use super::store::paths::prepare;
 use super::store::{Loaded, Lock, Store, StoreError, database_path};
@@ -232,11 +233,13 @@ fn ground(
         Err(looked) => surroundings::missing(looked),
     };
     let data = config.data_dir.canonicalize().map_err(StartError::DataFolder)?;
+    let data = data.to_string_lossy().into_owned();
     let ground = Ground {
         program: Mutex::new(program),
         login_env,
         accounts,
-        data: data.to_string_lossy().into_owned(),
+        secrets: Secrets::new(&data, &config.limits),
+        data,
         limits: config.limits.clone(),
     };
     Ok((Arc::new(ground), cli))

@@ -79,6 +79,8 @@ pub(super) fn command(command: &Command) -> Result<(), IpcError> {
         | Command::Rename { .. }
         | Command::MarkRead { .. }
         | Command::SetSetting { .. }
+        | Command::SetEndpoint { .. }
+        | Command::RemoveEndpoint { .. }
         | Command::Explain { .. }
         | Command::Quit => Ok(()),
     }
@@ -269,6 +271,7 @@ mod tests {
             model: None,
             permission_mode: None,
             account: None,
+            endpoint: None,
             user_settings_only,
         }
     }

@@ -5,9 +5,10 @@
 
 use super::desk::{Desk, internal};
 use super::{MAIN, check, quit as way_out};
+use crate::supervise::secrets::Secret;
 use omniscio_core::id::SessionId;
 use omniscio_core::ipc::{
-    AuditLine, CliState, FolderCheck, IpcError, Reply, Snapshot, TranscriptPage,
+    AuditLine, CliState, FolderCheck, IpcError, Reply, SecretState, Snapshot, TranscriptPage,
 };
 use omniscio_core::supervisor::Command;
 use tauri::ipc::Channel;
@@ -85,6 +86,31 @@ pub(crate) async fn folder_check(desk: State<'_, Desk>, path: String) -> Answer<
 pub(crate) async fn folder_trust(desk: State<'_, Desk>, path: String, trusted: bool) -> Answer<()> {
     check::full_path(&path)?;
     desk.ask(move |handle| handle.trust(&path, trusted)).await
+}
+
+/// Whether the system's secret store answers.
+#[tauri::command]
+pub(crate) async fn secret_store(desk: State<'_, Desk>) -> Answer<SecretState> {
+    desk.ask(|handle| Ok(handle.secret_store())).await
+}
+
+/// Whether an endpoint's secret is where it is to be read.
+#[tauri::command]
+pub(crate) async fn endpoint_secret_state(
+    desk: State<'_, Desk>,
+    endpoint: String,
+) -> Answer<SecretState> {
+    desk.ask(move |handle| handle.secret_state(&endpoint)).await
+}
+
+/// Keeps an endpoint's secret in the system's store. None ever goes back to the page.
+#[tauri::command]
+pub(crate) async fn endpoint_secret_set(
+    desk: State<'_, Desk>,
+    endpoint: String,
+    secret: Secret,
+) -> Answer<()> {
+    desk.ask(move |handle| handle.set_secret(&endpoint, &secret)).await
 }
 
 /// Lets the person choose a folder; nothing when they do not.

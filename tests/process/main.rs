@@ -5,8 +5,11 @@
 
 mod cycles;
 mod death;
+mod endpoints;
 mod fake_cli;
 mod holders;
+#[path = "../support/keyring.rs"]
+mod keyring;
 mod kills;
 mod launch;
 mod limits;

@@ -257,6 +257,7 @@ impl Bench {
             model: None,
             permission_mode: None,
             account: None,
+            endpoint: None,
             user_settings_only,
         });
         let made = made.expect("a session");

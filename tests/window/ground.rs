@@ -2,6 +2,7 @@
 
 use crate::display::Display;
 use crate::driver::{LONG, Window};
+use crate::keyring::Keyring;
 use omniscio_core::limits::Limits;
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -20,6 +21,8 @@ pub(crate) struct Ground {
     pub(crate) display: Display,
     /// The limits the app runs with.
     pub(crate) limits: Limits,
+    /// The desktop's secret store, and the bus that it is on.
+    pub(crate) keyring: Option<Keyring>,
     home: TempDir,
     accounts: Vec<Value>,
 }
@@ -40,9 +43,23 @@ impl Ground {
         fs::write(at("cli"), cli).unwrap();
         fs::set_permissions(at("cli"), fs::Permissions::from_mode(0o755)).unwrap();
         let display = Display::start();
-        let mut ground = Ground { display, limits: limits(), home, accounts: Vec::new() };
+        let accounts = Vec::new();
+        let mut ground = Ground { display, limits: limits(), keyring: None, home, accounts };
         ground.account("default", &[]);
         ground
+    }
+
+    /// Gives the desktop a secret store.
+    pub(crate) fn with_keyring(&mut self) {
+        self.keyring = Some(Keyring::start(self.home.path()));
+    }
+
+    /// A desktop without a secret store: the bus would start one that the machine has.
+    pub(crate) fn without_keyring(&self) {
+        let services = self.at("share/dbus-1/services");
+        fs::create_dir_all(&services).unwrap();
+        let none = "[D-BUS Service]\nName=org.freedesktop.secrets\nExec=/bin/false\n";
+        fs::write(services.join("org.freedesktop.secrets.service"), none).unwrap();
     }
 
     /// An account for the app's next start. Its CLI does one line of the script per attempt; without a
@@ -71,6 +88,8 @@ impl Ground {
         let home = |name: &str| self.at(name).display().to_string();
         let limits = serde_json::to_string(&self.limits).unwrap();
         let path = std::env::var("PATH").unwrap();
+        let bus = self.keyring.iter().map(|keyring| ("DBUS_SESSION_BUS_ADDRESS", &keyring.address));
+        let bus = bus.map(|(name, value)| (name.to_owned(), value.clone()));
         [
             ("PATH", path),
             ("HOME", home("")),
@@ -87,7 +106,9 @@ impl Ground {
             ("OMNISCIO_LIMITS", limits),
         ]
         .map(|(name, value)| (name.to_owned(), value))
-        .to_vec()
+        .into_iter()
+        .chain(bus)
+        .collect()
     }
 
     pub(crate) fn args(&self) -> Vec<String> {

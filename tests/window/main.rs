@@ -5,9 +5,12 @@
 mod display;
 #[path = "../support/driver.rs"]
 mod driver;
+mod endpoints;
 mod ground;
 mod held;
 mod interrupted;
+#[path = "../support/keyring.rs"]
+mod keyring;
 mod ladder;
 mod launching;
 mod life;

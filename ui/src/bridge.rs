@@ -8,7 +8,8 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 use omniscio_core::id::SessionId;
 use omniscio_core::ipc::{
-    AuditLine, CliState, Event, FolderCheck, IpcCode, IpcError, Reply, Snapshot, TranscriptPage,
+    AuditLine, CliState, Event, FolderCheck, IpcCode, IpcError, Reply, SecretState, Snapshot,
+    TranscriptPage,
 };
 use omniscio_core::supervisor::Command;
 use serde::Serialize;
@@ -88,6 +89,21 @@ pub async fn folder_check(path: &str) -> Answer<FolderCheck> {
 /// Keeps the person's decision about what a folder brings.
 pub async fn folder_trust(path: &str, trusted: bool) -> Answer<()> {
     call("folder_trust", &json!({ "path": path, "trusted": trusted })).await
+}
+
+/// Whether the system's secret store answers.
+pub async fn secret_store() -> Answer<SecretState> {
+    call("secret_store", &json!({})).await
+}
+
+/// Whether the secret of an endpoint is where it is to be read.
+pub async fn endpoint_secret_state(endpoint: &str) -> Answer<SecretState> {
+    call("endpoint_secret_state", &json!({ "endpoint": endpoint })).await
+}
+
+/// Gives the secret of an endpoint to the system's store. Nothing brings it back.
+pub async fn endpoint_secret_set(endpoint: &str, secret: &str) -> Answer<()> {
+    call("endpoint_secret_set", &json!({ "endpoint": endpoint, "secret": secret })).await
 }
 
 /// Lets the person choose a folder; `None` when they do not.

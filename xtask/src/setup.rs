@@ -27,7 +27,8 @@ const BUILD: [&str; 4] =
 const HEADLESS: [&str; 3] = ["xvfb", "dbus", "imagemagick"];
 
 /// Needed by the tests on top of both.
-const TEST: [&str; 5] = ["xauth", "dbus-x11", "webkit2gtk-driver", "iproute2", "procps"];
+const TEST: [&str; 6] =
+    ["xauth", "dbus-x11", "webkit2gtk-driver", "iproute2", "procps", "gnome-keyring"];
 
 const WASM: &str = "wasm32-unknown-unknown";
 

@@ -33,6 +33,17 @@ const REMOVED_NAMES: [&str; 6] =
 const PROVIDER_SWITCHES: [&str; 3] =
     ["CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY"];
 
+/// What chooses who is asked, and under whose name: how such variables begin. An account's must not
+/// reach the endpoint of somebody else.
+const PROVIDER_PREFIXES: [&str; 6] = [
+    "ANTHROPIC_",
+    "CLAUDE_CODE_USE_",
+    "CLAUDE_CODE_SKIP_",
+    "CLAUDE_CODE_OAUTH_",
+    "CLAUDE_CODE_API_KEY_",
+    "AWS_BEARER_TOKEN_",
+];
+
 /// Re-runs an interrupted turn by itself: never set for any child.
 const NEVER: &str = "CLAUDE_CODE_RESUME_INTERRUPTED_TURN";
 
@@ -40,16 +51,29 @@ const NEVER: &str = "CLAUDE_CODE_RESUME_INTERRUPTED_TURN";
 ///
 /// `login` is the user's login-shell environment, from which the names of A-11 are taken away. On it
 /// come, each over the one before: the `launch` variables, the `account`'s (which may set a timer
-/// or a provider), and the app's `marker`, which nothing overrides: by it the sweep knows its own.
-pub fn child_env(login: &[Var], account: &[Var], launch: &[Var], marker: &[Var]) -> Vec<Var> {
-    // rule: A-11
+/// or a provider), the `endpoint`'s, and the app's `marker`, which nothing overrides: by it the sweep
+/// knows its own. With an endpoint the account chooses neither provider nor key.
+pub fn child_env(
+    login: &[Var],
+    account: &[Var],
+    endpoint: Option<&[Var]>,
+    launch: &[Var],
+    marker: &[Var],
+) -> Vec<Var> {
+    // rule
     let inherited = login.iter().filter(|(name, _)| !is_removed(name));
+    let account = account.iter().filter(|(name, _)| endpoint.is_none() || !is_provider(name));
+    let endpoint = endpoint.unwrap_or_default();
     let mut env = BTreeMap::new();
-    for (name, value) in inherited.chain(launch).chain(account).chain(marker) {
+    for (name, value) in inherited.chain(launch).chain(account).chain(endpoint).chain(marker) {
         env.insert(name.clone(), value.clone());
     }
     env.remove(NEVER);
     env.into_iter().collect()
+}
+
+fn is_provider(name: &str) -> bool {
+    PROVIDER_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
 fn is_removed(name: &str) -> bool {
@@ -115,7 +139,7 @@ mod tests {
         ];
         let mut login = vars(&kept);
         login.extend(removed.map(|name| (name.into(), "1".into())));
-        assert_eq!(child_env(&login, &[], &[], &[]), vars(&kept));
+        assert_eq!(child_env(&login, &[], None, &[], &[]), vars(&kept));
     }
 
     // proves: A-11
@@ -131,6 +155,7 @@ mod tests {
                 ("OMNISCIO_SESSION", "forged"),
                 ("CLAUDE_CODE_RESUME_INTERRUPTED_TURN", "1"),
             ]),
+            None,
             &vars(&[(idle, "90000"), ("DISABLE_AUTOUPDATER", "1")]),
             &vars(&[("OMNISCIO_SESSION", "s1")]),
         );
@@ -145,6 +170,50 @@ mod tests {
                 ("PATH", "/bin"),
             ])
         );
+    }
+
+    // proves
+    #[test]
+    fn with_an_endpoint_the_account_chooses_neither_provider_nor_key() {
+        let taken = [
+            "ANTHROPIC_API_KEY",
+            "ANTHROPIC_AUTH_TOKEN",
+            "ANTHROPIC_BASE_URL",
+            "ANTHROPIC_CUSTOM_HEADERS",
+            "ANTHROPIC_SMALL_FAST_MODEL",
+            "CLAUDE_CODE_USE_BEDROCK",
+            "CLAUDE_CODE_USE_VERTEX",
+            "CLAUDE_CODE_USE_FOUNDRY",
+            "CLAUDE_CODE_SKIP_VERTEX_AUTH",
+            "CLAUDE_CODE_OAUTH_TOKEN",
+            "CLAUDE_CODE_API_KEY_FILE_DESCRIPTOR",
+            "AWS_BEARER_TOKEN_BEDROCK",
+        ];
+        let of_account = [
+            ("CLAUDE_CONFIG_DIR", "/c"),
+            ("CLAUDE_CODE_MAX_RETRIES", "1"),
+            ("CLAUDE_CODE_MAX_CONTEXT_TOKENS", "1"),
+        ];
+        let mut account = vars(&of_account);
+        account.extend(taken.map(|name| (name.into(), "of the account".into())));
+        let login = vars(&[("PATH", "/bin"), ("ANTHROPIC_API_KEY", "login")]);
+        let endpoint = [
+            ("ANTHROPIC_AUTH_TOKEN", "of the endpoint"),
+            ("CLAUDE_CODE_MAX_CONTEXT_TOKENS", "131072"),
+        ];
+        assert_eq!(
+            child_env(&login, &account, Some(&vars(&endpoint)), &[], &[]),
+            vars(&[
+                ("ANTHROPIC_AUTH_TOKEN", "of the endpoint"),
+                ("CLAUDE_CODE_MAX_CONTEXT_TOKENS", "131072"),
+                ("CLAUDE_CODE_MAX_RETRIES", "1"),
+                ("CLAUDE_CONFIG_DIR", "/c"),
+                ("PATH", "/bin"),
+            ])
+        );
+        // without one the account is what it is
+        let plain = child_env(&login, &account, None, &[], &[]);
+        assert!(taken.iter().all(|name| plain.iter().any(|(known, _)| known == name)));
     }
 
     // proves: A-11

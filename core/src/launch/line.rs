@@ -37,7 +37,8 @@ pub fn launch_args(plan: &LaunchPlan) -> Vec<String> {
     }
     // at every launch: a resume without it loses the text at the next `/compact`
     push(&["--append-system-prompt", &prompt::appended_prompt(plan.plain_speak)]);
-    if let Some(model) = &plan.model {
+    let of_endpoint = plan.endpoint.as_ref().map(|endpoint| &endpoint.model);
+    if let Some(model) = plan.model.as_ref().or(of_endpoint) {
         push(&["--model", model]);
     }
     if let Some(mode) = plan.permission_mode {
@@ -83,6 +84,7 @@ mod tests {
             folder: "/projects/x".into(),
             account: "default".into(),
             conversation,
+            endpoint: None,
             model: None,
             permission_mode: None,
             user_settings_only: false,

@@ -6,6 +6,7 @@ pub mod headroom;
 pub mod line;
 pub mod relaunch;
 
+use crate::endpoint::Endpoint;
 use crate::id::{CliSessionId, SessionId};
 use crate::session::PermissionMode;
 use alloc::string::String;
@@ -58,6 +59,8 @@ pub struct LaunchPlan {
     pub account: String,
     /// Which conversation.
     pub conversation: Conversation,
+    /// The endpoint that answers, if not Claude's own.
+    pub endpoint: Option<Endpoint>,
     /// Model, if chosen.
     pub model: Option<String>,
     /// Permission mode, if chosen.

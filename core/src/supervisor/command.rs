@@ -1,6 +1,7 @@
 //! What a person can want of the reducer.
 
 use crate::card::CardReply;
+use crate::endpoint::Endpoint;
 use crate::id::{MessageId, SessionId};
 use crate::session::{ChildMark, PermissionMode};
 use crate::settings::SettingChange;
@@ -50,6 +51,8 @@ pub enum Command {
         permission_mode: Option<PermissionMode>,
         /// Account, if chosen.
         account: Option<String>,
+        /// Endpoint, if chosen: it brings its model.
+        endpoint: Option<String>,
         /// Leave out what the folder brings.
         user_settings_only: bool,
     },
@@ -151,6 +154,16 @@ pub enum Command {
         /// The change.
         change: SettingChange,
     },
+    /// Set up an endpoint, or change the one with its id. The secret is not part of it.
+    SetEndpoint {
+        /// The endpoint; without an id it is a new one.
+        endpoint: Endpoint,
+    },
+    /// Remove an endpoint and its stored secret. Sessions that use it say so at their next launch.
+    RemoveEndpoint {
+        /// Its id.
+        endpoint: String,
+    },
     /// One of the app's own tools, called by the session's agent from outside of its stream.
     Agent {
         /// The session that calls.
@@ -188,7 +201,11 @@ impl Command {
             | Command::MarkRead { session, .. }
             | Command::Agent { session, .. }
             | Command::Explain { session } => Some(*session),
-            Command::Create { .. } | Command::SetSetting { .. } | Command::Quit => None,
+            Command::Create { .. }
+            | Command::SetSetting { .. }
+            | Command::SetEndpoint { .. }
+            | Command::RemoveEndpoint { .. }
+            | Command::Quit => None,
         }
     }
 }

@@ -27,6 +27,7 @@ struct NewSession {
     model: Option<String>,
     permission_mode: Option<PermissionMode>,
     account: Option<String>,
+    endpoint: Option<String>,
     user_settings_only: bool,
 }
 
@@ -59,6 +60,7 @@ impl State {
                 model,
                 permission_mode,
                 account,
+                endpoint,
                 user_settings_only,
             } => {
                 let new = NewSession {
@@ -67,6 +69,7 @@ impl State {
                     model,
                     permission_mode,
                     account,
+                    endpoint,
                     user_settings_only,
                 };
                 self.create(cx, new)
@@ -97,11 +100,11 @@ impl State {
             Command::SetSetting { change } => {
                 // rule: ST-07
                 self.policy.settings.apply(change);
-                cx.write(Write::Settings(self.policy.settings.clone()));
-                cx.act(Act::EmitSettings(self.policy.settings.clone()));
-                self.recount(cx);
+                self.settings_changed(cx);
                 Ok(Reply::Done)
             }
+            Command::SetEndpoint { endpoint } => self.set_endpoint(cx, &endpoint),
+            Command::RemoveEndpoint { endpoint } => self.remove_endpoint(cx, &endpoint),
             Command::Agent { session, tool } => self.agent_tool(cx, session, tool).map(Reply::Told),
             Command::Explain { session } => {
                 self.explain(session, cx.now).map(Reply::Explained).ok_or_else(not_found)
@@ -111,6 +114,13 @@ impl State {
                 Ok(Reply::Done)
             }
         }
+    }
+
+    /// Keeps the settings as they are now, and shows them.
+    pub(super) fn settings_changed(&mut self, cx: &mut Cx) {
+        cx.write(Write::Settings(self.policy.settings.clone()));
+        cx.act(Act::EmitSettings(self.policy.settings.clone()));
+        self.recount(cx);
     }
 
     pub(super) fn known(&self, id: SessionId) -> Result<&SessionRow, IpcError> {
@@ -140,10 +150,15 @@ impl State {
             Some(_) => return Err(error(IpcCode::Invalid, "There is no such account.")),
             None => self.accounts.first().map(|first| first.id.clone()).unwrap_or_default(),
         };
+        let model = new.model.filter(|model| !model.trim().is_empty());
+        if let Some(endpoint) = &new.endpoint {
+            self.check_choice(endpoint, model.as_deref())?;
+        }
         let id = self.rng.uuid();
         let title = title_of(&new.text);
         let mut row = SessionRow::new(id, new.folder, title, account, cx.now.wall);
-        row.model = new.model.filter(|model| !model.trim().is_empty());
+        row.model = model;
+        row.endpoint = new.endpoint;
         row.permission_mode = new.permission_mode;
         row.user_settings_only = new.user_settings_only;
         self.add_session(cx, row, new.text)

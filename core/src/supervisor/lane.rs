@@ -303,6 +303,13 @@ impl State {
         let plain_speak = self.policy.settings.plain_speak_enabled;
         let byte_idle_ms = self.limits.cli_byte_idle_ms;
         let since = cx.now.mono;
+        let endpoint = match self.launch_endpoint(id) {
+            Ok(endpoint) => endpoint.cloned(),
+            Err(words) => {
+                self.launch_failed(cx, id, &words);
+                return;
+            }
+        };
         self.lane.next_at = since.plus(self.limits.spawn_gap_ms);
         self.lane.urgent.take_if(|urgent| *urgent == id);
         let Some(session) = self.session(id) else {
@@ -318,6 +325,7 @@ impl State {
             folder: row.folder.clone(),
             account: row.account.clone(),
             conversation,
+            endpoint,
             model: row.model.clone(),
             permission_mode: row.permission_mode,
             user_settings_only: row.user_settings_only,

@@ -326,6 +326,8 @@ pub enum Act {
     },
     /// Number of sessions that need a person.
     Badge(usize),
+    /// What the secret store keeps for this endpoint (its id) is of no use any more.
+    ForgetSecret(String),
     /// The reply to a command.
     Reply {
         /// Which command.

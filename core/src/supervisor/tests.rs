@@ -3,6 +3,7 @@
 mod aborts;
 mod cases;
 mod context;
+mod engines;
 mod found;
 mod held;
 mod ladder;

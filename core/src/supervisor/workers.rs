@@ -78,6 +78,7 @@ impl State {
         let (folder, account) = (from.folder.clone(), from.account.clone());
         let mut row = SessionRow::new(id, folder, title.clone(), account, cx.now.wall);
         row.model.clone_from(&from.model);
+        row.endpoint.clone_from(&from.endpoint);
         row.permission_mode = from.permission_mode;
         row.user_settings_only = from.user_settings_only;
         row.parent = Some(parent);

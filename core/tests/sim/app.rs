@@ -282,6 +282,7 @@ fn died_before(act: &Act) -> &'static str {
         | Act::EmitSettings(_)
         | Act::Notify { .. }
         | Act::Badge(_)
+        | Act::ForgetSecret(_)
         | Act::Reply { .. }
         | Act::Exit
         | Act::Log { .. } => "app crash before the window is told",

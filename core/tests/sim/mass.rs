@@ -48,6 +48,7 @@ impl World {
                 model: None,
                 permission_mode: None,
                 account: None,
+                endpoint: None,
                 user_settings_only: false,
             });
         }

@@ -197,6 +197,7 @@ impl World {
             model: self.dice.weighted(&[(3, None), (1, Some("gpt-5.1"))]).map(Into::into),
             permission_mode: None,
             account: None,
+            endpoint: None,
             user_settings_only: false,
         })
     }

@@ -35,6 +35,7 @@ impl World {
             | Act::EmitSettings(_)
             | Act::Notify { .. }
             | Act::Badge(_)
+            | Act::ForgetSecret(_)
             | Act::Reply { .. }
             | Act::Log { .. } => {}
         }

@@ -89,6 +89,7 @@ impl Store {
             Act::Stop { .. }
             | Act::Ask { .. }
             | Act::EmitSettings(_)
+            | Act::ForgetSecret(_)
             | Act::Badge(_)
             | Act::Exit
             | Act::Log { .. } => true,

@@ -54,6 +54,7 @@ fn block_of(act: &mut Act) -> Option<&mut Block> {
         | Act::EmitSettings(_)
         | Act::Notify { .. }
         | Act::Badge(_)
+        | Act::ForgetSecret(_)
         | Act::Reply { .. }
         | Act::Exit
         | Act::Log { .. } => None,

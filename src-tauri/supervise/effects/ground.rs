@@ -7,6 +7,8 @@ use crate::supervise::children::{Marker, StopTimings, SweepTimings};
 use crate::supervise::ctl;
 use crate::supervise::driver::inbox::Failed;
 use crate::supervise::pty::LaunchLine;
+use crate::supervise::secrets::{Secret, Secrets};
+use omniscio_core::endpoint::endpoint_env;
 use omniscio_core::id::SessionId;
 use omniscio_core::launch::LaunchPlan;
 use omniscio_core::launch::child_env::{Var, child_env};
@@ -40,6 +42,8 @@ pub(in crate::supervise) struct Ground {
     pub(in crate::supervise) login_env: Vec<Var>,
     /// The accounts.
     pub(in crate::supervise) accounts: Vec<Account>,
+    /// The way to the secrets of endpoints.
+    pub(in crate::supervise) secrets: Secrets,
     /// The marker's name of this data folder.
     pub(in crate::supervise) data: String,
     /// The limits.
@@ -47,8 +51,9 @@ pub(in crate::supervise) struct Ground {
 }
 
 impl Ground {
-    /// Everything that one start needs, or why it cannot be tried.
-    pub(super) fn line(&self, plan: &LaunchPlan) -> Result<LaunchLine, Failed> {
+    /// Everything that one start needs, or why it cannot be tried. Reads the endpoint's secret, which may
+    /// take some seconds; the secret is given with it.
+    pub(super) fn line(&self, plan: &LaunchPlan) -> Result<(LaunchLine, Option<Secret>), Failed> {
         let program = self.program().map_err(|looked| words::no_cli(&looked))?;
         let account =
             self.account(&plan.account).ok_or_else(|| words::no_account(&plan.account))?;
@@ -56,16 +61,27 @@ impl Ground {
         let variables = marker.variables();
         let marker = variables.iter().map(|(name, value)| ((*name).to_string(), value.to_string()));
         let marker: Vec<Var> = marker.chain([ctl::variable(Path::new(&self.data))]).collect();
-        let env =
-            child_env(&self.login_env, &account.child_variables(), &launch_env(plan), &marker);
+        let read = |endpoint| self.secrets.read(endpoint, &self.login_env);
+        let secret = plan.endpoint.as_ref().map(read).transpose();
+        let secret = secret.map_err(|words| Failed { errno: None, words })?;
+        let endpoint = plan.endpoint.as_ref().zip(secret.as_ref());
+        let endpoint = endpoint.map(|(endpoint, secret)| endpoint_env(endpoint, secret.expose()));
+        let env = child_env(
+            &self.login_env,
+            &account.child_variables(),
+            endpoint.as_deref(),
+            &launch_env(plan),
+            &marker,
+        );
         let mut args = program.args;
         args.extend(launch_args(plan).into_iter().map(OsString::from));
-        Ok(LaunchLine {
+        let line = LaunchLine {
             program: program.path,
             args,
             env: env.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
             cwd: PathBuf::from(&plan.folder),
-        })
+        };
+        Ok((line, secret))
     }
 
     /// The CLI's program, or where it was looked for.

@@ -10,6 +10,7 @@ use crate::supervise::children;
 use crate::supervise::driver::inbox::{Failed, Inbox, Message};
 use crate::supervise::logs::redact;
 use crate::supervise::pty::{self, Child, Signal};
+use crate::supervise::secrets::Cut;
 use omniscio_core::id::SessionId;
 use omniscio_core::launch::LaunchPlan;
 use omniscio_core::session::ChildMark;
@@ -215,9 +216,10 @@ fn launch(
     let gate = Arc::new(Mutex::new(()));
     // held until the loop has been told: only then the child's own events may come
     let closed = gate.lock().unwrap_or_else(PoisonError::into_inner);
-    let child = ground.line(plan).and_then(|line| {
-        let sink =
-            Sink::new(key, Arc::clone(inbox), Arc::clone(&parents), Arc::clone(&gate), ground);
+    let child = ground.line(plan).and_then(|(line, secret)| {
+        let cut = secret.as_ref().and_then(Cut::of);
+        let parts = (Arc::clone(inbox), Arc::clone(&parents), Arc::clone(&gate));
+        let sink = Sink::new(key, parts, ground, cut);
         let drain = Duration::from_millis(ground.limits.drain_ms);
         let child = pty::spawn(&line, drain, move |event| sink.take(event))
             .map_err(|error| words::refused(&line, &error))?;

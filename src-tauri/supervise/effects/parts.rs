@@ -70,6 +70,7 @@ pub(super) fn take_out(
         | Act::Ask { .. }
         | Act::EmitSettings(_)
         | Act::Badge(_)
+        | Act::ForgetSecret(_)
         | Act::Reply { .. }
         | Act::Exit
         | Act::Log { .. } => true,
@@ -93,7 +94,13 @@ fn belongs(
 ) -> bool {
     match reply {
         Ok(Reply::Created(made)) => *made == session,
-        Ok(Reply::Done | Reply::Accepted(_) | Reply::Explained(_) | Reply::Told(_)) => {
+        Ok(
+            Reply::Done
+            | Reply::Accepted(_)
+            | Reply::Explained(_)
+            | Reply::Told(_)
+            | Reply::Endpoint(_),
+        ) => {
             // the reply to a command that came before: nobody can tell what of it was done
             asked.is_none_or(|asked| asked.reply != to || asked.session == Some(session))
         }

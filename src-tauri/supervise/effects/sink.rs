@@ -7,6 +7,7 @@ use crate::supervise::children::{self, ProcessId};
 use crate::supervise::driver::inbox::{Inbox, Message};
 use crate::supervise::logs::redact;
 use crate::supervise::pty::ChildEvent;
+use crate::supervise::secrets::Cut;
 use omniscio_core::id::SessionId;
 use omniscio_core::stream::{Decoder, StreamEvent};
 use omniscio_core::supervisor::Input;
@@ -73,6 +74,8 @@ pub(super) struct Sink {
 
 /// The output of one child on its way to events.
 struct Output {
+    /// Cuts the endpoint's secret out: an agent may print its environment, a gateway quote what it got.
+    cut: Option<Cut>,
     decoder: Decoder,
     /// Bytes that went in since the last event came out: what the next one holds.
     held: usize,
@@ -80,19 +83,32 @@ struct Output {
     events: Vec<StreamEvent>,
 }
 
+impl Output {
+    // rule: A-32
+    fn push(&mut self, bytes: &[u8]) {
+        self.held = self.held.saturating_add(bytes.len());
+        match &mut self.cut {
+            Some(cut) => self.decoder.push_into(&cut.pass(bytes), &mut self.events),
+            None => self.decoder.push_into(bytes, &mut self.events),
+        }
+    }
+
+    fn finish(&mut self) {
+        let rest = self.cut.as_mut().map(Cut::finish).unwrap_or_default();
+        self.decoder.push_into(&rest, &mut self.events);
+        self.events.extend(self.decoder.finish());
+    }
+}
+
 impl Sink {
     pub(super) fn new(
         key: Key,
-        inbox: Arc<Inbox>,
-        parents: Arc<Parents>,
-        gate: Arc<Mutex<()>>,
+        (inbox, parents, gate): (Arc<Inbox>, Arc<Parents>, Arc<Mutex<()>>),
         ground: &Ground,
+        cut: Option<Cut>,
     ) -> Sink {
-        let output = Output {
-            decoder: Decoder::new(ground.limits.line_max_bytes),
-            held: 0,
-            events: Vec::new(),
-        };
+        let decoder = Decoder::new(ground.limits.line_max_bytes);
+        let output = Output { cut, decoder, held: 0, events: Vec::new() };
         Sink { key, inbox, parents, gate, output: Arc::new(Mutex::new(output)) }
     }
 
@@ -103,9 +119,7 @@ impl Sink {
         match event {
             ChildEvent::Stdout(bytes) => {
                 let mut output = lock(&self.output);
-                let Output { decoder, held, events } = &mut *output;
-                *held = held.saturating_add(bytes.len());
-                decoder.push_into(&bytes, events);
+                output.push(&bytes);
                 self.stream(&mut output);
             }
             ChildEvent::Stderr(line) => {
@@ -133,8 +147,7 @@ impl Sink {
 
     fn finish(&self) {
         let mut output = lock(&self.output);
-        let Output { decoder, events, .. } = &mut *output;
-        events.extend(decoder.finish());
+        output.finish();
         self.stream(&mut output);
     }
 

@@ -4,7 +4,7 @@
 //! space stand escaped. It errs towards cutting.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
 use std::sync::{PoisonError, RwLock};
 
@@ -35,18 +35,40 @@ const KEYS: [&str; 15] = [
 /// What the name of a secret ends with.
 const NAMES: [&str; 5] = ["token", "secret", "password", "passwd", "key"];
 
+/// Secrets that were read while the app ran and are still cut: the last ones. A command may print
+/// another one at each launch.
+const READ_MAX: usize = 256;
+
 /// Values that never pass, whatever stands around them.
 static KNOWN: RwLock<BTreeSet<String>> = RwLock::new(BTreeSet::new());
+/// The same for what was read while the app ran, oldest first.
+static READ: RwLock<VecDeque<String>> = RwLock::new(VecDeque::new());
 
 /// From now on these values are cut wherever they stand, unless they are too short to tell from words.
 pub fn hide<'a>(values: impl IntoIterator<Item = &'a str>) {
     let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
     for value in values.into_iter().filter(|value| value.len() >= VALUE_MIN) {
         known.insert(value.to_string());
-        // as it stands in a line of the log
-        let quoted = serde_json::Value::from(value).to_string();
-        known.extend(quoted.get(1..quoted.len() - 1).map(str::to_string));
+        known.extend(quoted(value));
     }
+}
+
+/// The same for a secret that was read just now; of these only the last 256 are remembered.
+pub fn hide_read(value: &str) {
+    let mut read = READ.write().unwrap_or_else(PoisonError::into_inner);
+    if value.len() < VALUE_MIN || read.iter().any(|known| known == value) {
+        return;
+    }
+    read.push_back(value.to_string());
+    read.extend(quoted(value).filter(|quoted| quoted != value));
+    let over = read.len().saturating_sub(READ_MAX);
+    read.drain(..over);
+}
+
+/// A value as it stands in a line of the log.
+fn quoted(value: &str) -> Option<String> {
+    let quoted = serde_json::Value::from(value).to_string();
+    quoted.get(1..quoted.len() - 1).map(str::to_string)
 }
 
 /// Whether a variable of this name holds a secret.
@@ -80,7 +102,10 @@ pub fn redact(text: &str) -> Cow<'_, str> {
 }
 
 fn known(text: &str, found: &mut Vec<Range<usize>>) {
-    for value in KNOWN.read().unwrap_or_else(PoisonError::into_inner).iter() {
+    let (fixed, read) = (KNOWN.read(), READ.read());
+    let fixed = fixed.unwrap_or_else(PoisonError::into_inner);
+    let read = read.unwrap_or_else(PoisonError::into_inner);
+    for value in fixed.iter().chain(read.iter()) {
         found.extend(text.match_indices(value).map(|(at, _)| at..at + value.len()));
     }
 }

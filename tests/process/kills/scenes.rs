@@ -130,6 +130,7 @@ impl Stage {
             model: None,
             permission_mode: None,
             account: Some(account.to_string()),
+            endpoint: None,
             user_settings_only: false,
         }
     }

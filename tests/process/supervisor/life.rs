@@ -142,6 +142,7 @@ fn the_app_that_is_killed() {
         model: None,
         permission_mode: None,
         account: None,
+        endpoint: None,
         user_settings_only: false,
     };
     app.handle.command(command).unwrap();

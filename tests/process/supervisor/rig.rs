@@ -132,6 +132,7 @@ pub(crate) fn create(handle: &Handle, home: &Path, text: &str) -> SessionId {
         model: None,
         permission_mode: None,
         account: None,
+        endpoint: None,
         user_settings_only: false,
     };
     match handle.command(command) {

@@ -40,6 +40,8 @@ pub(super) struct Draft {
     pub permissions: usize,
     /// An account's id; empty for the default.
     pub account: String,
+    /// An endpoint's id; empty for Claude.
+    pub endpoint: String,
 }
 
 thread_local! {
@@ -66,9 +68,11 @@ impl Draft {
         Command::Create {
             folder,
             text: self.text.trim_end().to_owned(),
-            model: chosen(model),
+            // an endpoint brings its own
+            model: chosen(model).filter(|_| self.endpoint.is_empty()),
             permission_mode: PERMISSIONS.get(self.permissions).and_then(|(mode, _)| *mode),
             account: chosen(&self.account),
+            endpoint: chosen(&self.endpoint),
             user_settings_only,
         }
     }
@@ -144,6 +148,11 @@ mod tests {
         };
         assert_eq!(model.as_deref(), Some("claude-x"));
         assert_eq!(permission_mode, Some(PermissionMode::Plan));
+        draft.endpoint = "kimi".into();
+        let Command::Create { model, endpoint, .. } = draft.command("/p".into(), false) else {
+            panic!("a new session")
+        };
+        assert_eq!((model, endpoint.as_deref()), (None, Some("kimi")), "it brings its model");
     }
 
     #[test]

@@ -15,6 +15,7 @@ use leptos::ev::{KeyboardEvent, SubmitEvent};
 use leptos::html;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
+use omniscio_core::endpoint::Endpoint;
 use omniscio_core::ipc::{FolderCheck, IpcCode, IpcError, Reply};
 pub(crate) use switch_model::SwitchModelDialog;
 use trust::TrustQuestion;
@@ -220,7 +221,7 @@ fn Dialog() -> impl IntoView {
 }
 
 /// The node of a dialog that is shown over everything else, with the focus on its element `first`.
-fn shown_modally(first: &'static str) -> NodeRef<html::Dialog> {
+pub(crate) fn shown_modally(first: &'static str) -> NodeRef<html::Dialog> {
     let node = NodeRef::<html::Dialog>::new();
     Effect::new(move |_| {
         if let Some(dialog) = node.get() {
@@ -292,14 +293,47 @@ fn Fields(form: Form) -> impl IntoView {
     }
 }
 
+/// Who answers, if any endpoint is set up. It brings its model.
+#[component]
+fn EndpointChoice(form: Form, endpoints: Vec<Endpoint>) -> impl IntoView {
+    (!endpoints.is_empty()).then(|| {
+        view! {
+            <label class="dialog-part">
+                "Endpoint"
+                <span class="select"><select
+                    class="field"
+                    data-testid="dialog-endpoint"
+                    prop:value=move || form.draft.with(|draft| draft.endpoint.clone())
+                    on:change=move |event| {
+                        form.draft.update(|draft| draft.endpoint = event_target_value(&event));
+                    }
+                >
+                    <option value="">"Claude"</option>
+                    {endpoints
+                        .into_iter()
+                        .map(|endpoint| {
+                            let name = format!("{} ({})", endpoint.name, endpoint.model);
+                            view! { <option value=endpoint.id>{name}</option> }
+                        })
+                        .collect_view()}
+                </select></span>
+            </label>
+        }
+    })
+}
+
 /// Model, permissions and, with more than one, the account.
 #[component]
 fn Choices(form: Form) -> impl IntoView {
     let accounts = form.store.facts.with_untracked(|facts| facts.accounts.clone());
-    let other_model = move || form.draft.with(|draft| draft.model == draft::OTHER_MODEL);
+    let endpoints = form.store.settings.with_untracked(|settings| settings.endpoints.clone());
+    let elsewhere = Memo::new(move |_| form.draft.with(|draft| !draft.endpoint.is_empty()));
+    let other_model =
+        move || !elsewhere.get() && form.draft.with(|draft| draft.model == draft::OTHER_MODEL);
     view! {
+        <EndpointChoice form=form endpoints=endpoints />
         <div class="dialog-row">
-            <label class="dialog-part">
+            <label class="dialog-part" hidden=move || elsewhere.get()>
                 "Model"
                 <span class="select"><select
                     class="field"

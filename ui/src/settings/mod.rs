@@ -2,6 +2,9 @@
 //! Nothing here recovers anything, and no cadence or cap can be set.
 
 mod diagnostics;
+mod endpoint_dialog;
+mod endpoint_words;
+mod endpoints;
 mod rows;
 mod switch;
 
@@ -9,6 +12,7 @@ use crate::bridge::{self, Answer};
 use crate::icons::{Icon, Symbol};
 use crate::model::{Page, use_store};
 use diagnostics::Diagnostics;
+use endpoints::Endpoints;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use omniscio_core::ipc::CliState;
@@ -68,6 +72,13 @@ pub(crate) fn SettingsPage() -> impl IntoView {
                     {move || match (searching(), page.get()) {
                         (true, _) => view! { <Found query=query page=page /> }.into_any(),
                         (false, PageName::General) => view! { <General /> }.into_any(),
+                        (false, name @ PageName::Accounts) => {
+                            view! {
+                                <PageHead name=name />
+                                <Endpoints named_by_page=false />
+                            }
+                                .into_any()
+                        }
                         (false, PageName::Diagnostics) => view! { <Diagnostics /> }.into_any(),
                         (false, name @ (PageName::Sessions | PageName::Workflow)) => {
                             view! { <Switches name=name /> }.into_any()
@@ -137,7 +148,10 @@ fn Found(query: RwSignal<String>, page: RwSignal<PageName>) -> impl IntoView {
         query.with(|query| search(query).iter().map(|row| row.key).collect::<Vec<_>>())
     });
     let enter = window_event_listener(leptos::ev::keydown, move |event| {
-        let first = query.with_untracked(|query| search(query).first().map(|row| row.page));
+        let first = query.with_untracked(|query| {
+            let row = search(query).first().map(|row| row.page);
+            row.or_else(|| endpoint_words::searched(query).then_some(PageName::Accounts))
+        });
         if event.key() == "Enter"
             && crate::dom::types_text()
             && let Some(first) = first
@@ -152,11 +166,13 @@ fn Found(query: RwSignal<String>, page: RwSignal<PageName>) -> impl IntoView {
         let keys = rows.get();
         let rows: Vec<&'static Row> = ROWS.iter().filter(|row| keys.contains(&row.key)).collect();
         let query = query.get();
-        let title = found(rows.len(), &query);
+        let endpoints = endpoint_words::searched(&query);
+        let title = found(rows.len() + usize::from(endpoints), &query);
         view! {
             <h1 class="settings-title" data-testid="settings-found">{title}</h1>
             <p class="settings-about">"From every page. Enter opens the page a setting is on."</p>
             <Groups rows=rows named_by_page=true query=query />
+            {endpoints.then(|| view! { <Endpoints named_by_page=true /> })}
         }
     }
 }

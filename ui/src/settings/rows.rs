@@ -12,14 +12,21 @@ pub(crate) enum PageName {
     Sessions,
     /// How sessions are launched.
     Workflow,
+    /// Who answers.
+    Accounts,
     /// Why something was restarted.
     Diagnostics,
 }
 
 impl PageName {
     /// The pages, in order.
-    pub(crate) const ALL: [PageName; 4] =
-        [PageName::General, PageName::Sessions, PageName::Workflow, PageName::Diagnostics];
+    pub(crate) const ALL: [PageName; 5] = [
+        PageName::General,
+        PageName::Sessions,
+        PageName::Workflow,
+        PageName::Accounts,
+        PageName::Diagnostics,
+    ];
 
     /// Its name.
     pub(crate) fn title(self) -> &'static str {
@@ -27,6 +34,7 @@ impl PageName {
             PageName::General => "General",
             PageName::Sessions => "Sessions",
             PageName::Workflow => "Workflow",
+            PageName::Accounts => "Accounts",
             PageName::Diagnostics => "Diagnostics",
         }
     }
@@ -41,6 +49,7 @@ impl PageName {
             PageName::Workflow => {
                 "How sessions are launched and how their turns end. Changes apply at once."
             }
+            PageName::Accounts => "Who answers your sessions.",
             PageName::Diagnostics => "Why a session was restarted, and what the environment sets.",
         }
     }

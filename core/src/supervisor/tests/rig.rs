@@ -63,6 +63,8 @@ pub(super) struct Rig {
     pub(super) stops: usize,
     pub(super) scans: usize,
     pub(super) notified: usize,
+    /// Endpoints whose stored secret is to go.
+    pub(super) forgotten: Vec<String>,
     pub(super) exited: bool,
 }
 
@@ -100,6 +102,7 @@ impl Rig {
             stops: 0,
             scans: 0,
             notified: 0,
+            forgotten: Vec::new(),
             exited: false,
         };
         rig.boot(true);
@@ -131,6 +134,10 @@ impl Rig {
         self.plan = None;
         self.spawning = false;
         self.boot(true);
+    }
+
+    pub(super) fn state(&self) -> &State {
+        &self.state
     }
 
     pub(super) fn now(&self) -> Now {
@@ -260,6 +267,10 @@ impl Rig {
                 self.notified += 1;
                 None
             }
+            Act::ForgetSecret(endpoint) => {
+                self.forgotten.push(endpoint);
+                None
+            }
             Act::Exit => {
                 self.exited = true;
                 None
@@ -366,6 +377,7 @@ impl Rig {
             model: None,
             permission_mode: None,
             account: None,
+            endpoint: None,
             user_settings_only: false,
         });
         assert!(matches!(made, Ok(Reply::Created(_))), "{made:?}");

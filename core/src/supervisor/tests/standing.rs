@@ -241,6 +241,7 @@ fn no_setting_is_a_cap_or_a_cadence() {
         "autoContinueMidTaskEnabled",
         "claudePath",
         "contextStallAutoRecoverEnabled",
+        "endpoints",
         "plainSpeakEnabled",
         "relentlessSessionRelaunch",
         "showInterruptions",

@@ -343,6 +343,7 @@ impl Oracle {
             | Act::EmitBlock { .. }
             | Act::EmitDelta { .. }
             | Act::EmitSettings(_)
+            | Act::ForgetSecret(_)
             | Act::Exit => {}
         }
     }

@@ -188,6 +188,7 @@ impl Port {
             model: None,
             permission_mode: None,
             account: None,
+            endpoint: None,
             user_settings_only: false,
         };
         self.command(command);
@@ -311,6 +312,7 @@ impl Port {
                 None
             }
             Act::Control { .. }
+            | Act::ForgetSecret(_)
             | Act::Reply { .. }
             | Act::Exit
             | Act::Emit(_)

@@ -31,6 +31,7 @@ impl Rig {
             model: None,
             permission_mode: None,
             account: None,
+            endpoint: None,
             user_settings_only: false,
         });
         let Ok(Reply::Created(session)) = made else { panic!("{made:?}") };

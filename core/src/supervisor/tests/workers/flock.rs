@@ -197,6 +197,7 @@ impl Flock {
             | Act::EmitBlock { .. }
             | Act::EmitDelta { .. }
             | Act::EmitSettings(_)
+            | Act::ForgetSecret(_)
             | Act::Badge(_)
             | Act::Exit
             | Act::Log { .. } => {}
@@ -266,6 +267,7 @@ impl Flock {
             model: Some("opus".into()),
             permission_mode: Some(PermissionMode::AcceptEdits),
             account: None,
+            endpoint: None,
             user_settings_only: true,
         });
         let Ok(Reply::Created(id)) = made else { panic!("{made:?}") };

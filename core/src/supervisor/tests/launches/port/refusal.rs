@@ -55,6 +55,7 @@ impl Port {
             | Act::EmitSettings(_)
             | Act::Notify { .. }
             | Act::Badge(_)
+            | Act::ForgetSecret(_)
             | Act::Reply { .. }
             | Act::Exit
             | Act::Log { .. } => true,
