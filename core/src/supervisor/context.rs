@@ -179,7 +179,7 @@ impl State {
         };
         let why = why.map(|why| format!(": {why}")).unwrap_or_default();
         let words = format!("may need a fresh session{why}");
-        self.to_person(cx, id, (Status::NeedsYou, None), "context give-up", Some(words));
+        self.leave_to_person(cx, id, (Status::NeedsYou, None), "context give-up", Some(words));
         if tell {
             self.gave_up_context(cx, id);
         }
@@ -197,7 +197,7 @@ impl State {
         // rule: CS-24
         let why = words.map(|words| format!(": {words}")).unwrap_or_default();
         let words = Some(format!("context is full; auto-recovery is off{why}"));
-        self.to_person(cx, id, (Status::NeedsYou, None), "context is full", words);
+        self.leave_to_person(cx, id, (Status::NeedsYou, None), "context is full", words);
     }
 
     /// Continues a turn that stopped mid-task.
@@ -216,11 +216,11 @@ impl State {
 
     /// A mid-task stop that nobody continues.
     pub(super) fn stalled(&mut self, cx: &mut Cx, id: SessionId) {
-        self.to_person(cx, id, (Status::Stalled, None), "stopped mid-task", None);
+        self.leave_to_person(cx, id, (Status::Stalled, None), "stopped mid-task", None);
     }
 
     /// The turn is over without its answer: the person goes on with the session.
-    fn to_person(
+    fn leave_to_person(
         &mut self,
         cx: &mut Cx,
         id: SessionId,
