@@ -141,13 +141,16 @@ fn run(text: &str, login_env: &[Var], limit: Duration) -> Result<String, String>
     command.envs(login_env.iter().map(|(name, value)| (name, value)));
     command.current_dir(variable(login_env, "HOME").unwrap_or("/"));
     let marked = |all: &[u8]| all.iter().filter(|byte| **byte == 0).count() >= 2;
-    let printed = capture(command, limit, SECRET_MAX_BYTES + 64, marked).map_err(|error| {
-        match error.kind() {
-            ErrorKind::TimedOut => format!("took longer than {} seconds", limit.as_secs()),
-            ErrorKind::InvalidData => "printed too much".to_string(),
-            _ => format!("did not start: {}", plain(&error)),
+    let why = |error: io::Error| {
+        if error.kind() == ErrorKind::TimedOut {
+            format!("took longer than {} seconds", limit.as_secs())
+        } else if error.kind() == ErrorKind::InvalidData {
+            "printed too much".to_string()
+        } else {
+            format!("did not start: {}", plain(&error))
         }
-    })?;
+    };
+    let printed = capture(command, limit, SECRET_MAX_BYTES + 64, marked).map_err(why)?;
     let mut parts = printed.split(|byte| *byte == 0);
     let (printed, code) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
     if code != b"0" {

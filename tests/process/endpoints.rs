@@ -12,6 +12,7 @@ use omniscio_core::supervisor::Command;
 use omniscio_lib::supervise::clock::Deadline;
 use omniscio_lib::supervise::secrets::Secret;
 use omniscio_lib::supervise::supervisor::Config;
+use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;
 use std::env;
 use std::fs;
@@ -318,6 +319,26 @@ fn without_a_store(app: &App, home: &Path) {
     assert!(until_refused(app, session).contains("no secret store"));
     app.quit();
     nowhere(app, home);
+}
+
+impl Keyring {
+    /// From now on it answers nobody; with `true` it does again.
+    fn answers(&self, answers: bool) {
+        let signal = if answers { Signal::CONT } else { Signal::STOP };
+        let pid = i32::try_from(self.daemon.id()).ok().and_then(Pid::from_raw).unwrap();
+        kill_process(pid, signal).unwrap();
+    }
+
+    /// Locks the keyring; nobody is there who could give its password.
+    fn lock(&self) {
+        let call = [
+            "--dest=org.freedesktop.secrets",
+            "/org/freedesktop/secrets",
+            "org.freedesktop.Secret.Service.Lock",
+            "array:objpath:/org/freedesktop/secrets/collection/login",
+        ];
+        assert!(self.send(&call).is_some(), "the keyring is not locked");
+    }
 }
 
 /// Runs the app on this bus; what it asks for is done meanwhile.

@@ -6,6 +6,7 @@ mod app_death;
 mod bench;
 mod broken_replies;
 mod broken_transcripts;
+mod endpoints;
 mod exhausted;
 mod folder;
 mod ground_selftest;

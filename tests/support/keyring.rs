@@ -1,7 +1,6 @@
 //! A secret store for one test: GNOME Keyring on a session bus of its own, with an empty keyring below the
 //! given home. It touches no other bus and no other keyring.
 
-use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -19,7 +18,7 @@ pub(crate) struct Keyring {
     /// What `DBUS_SESSION_BUS_ADDRESS` is to be.
     pub(crate) address: String,
     bus: Child,
-    daemon: Child,
+    pub(crate) daemon: Child,
 }
 
 impl Keyring {
@@ -61,23 +60,6 @@ impl Keyring {
         keyring
     }
 
-    /// From now on it answers nobody; with `true` it does again.
-    pub(crate) fn answers(&self, answers: bool) {
-        let signal = if answers { Signal::CONT } else { Signal::STOP };
-        kill_process(pid(&self.daemon), signal).unwrap();
-    }
-
-    /// Locks the keyring; nobody is there who could give its password.
-    pub(crate) fn lock(&self) {
-        let call = [
-            "--dest=org.freedesktop.secrets",
-            "/org/freedesktop/secrets",
-            "org.freedesktop.Secret.Service.Lock",
-            "array:objpath:/org/freedesktop/secrets/collection/login",
-        ];
-        assert!(self.send(&call).is_some(), "the keyring is not locked");
-    }
-
     fn until_there(&mut self) {
         let call = [
             "--dest=org.freedesktop.DBus",
@@ -94,7 +76,8 @@ impl Keyring {
         }
     }
 
-    fn send(&self, call: &[&str]) -> Option<String> {
+    /// Calls a method on its bus; gives the answer, if there is one.
+    pub(crate) fn send(&self, call: &[&str]) -> Option<String> {
         let sent = Command::new("dbus-send")
             .args(["--session", "--print-reply"])
             .args(call)
@@ -120,8 +103,4 @@ fn with_us(program: &str) -> Command {
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "KILL", "--", program]);
     command
-}
-
-fn pid(child: &Child) -> Pid {
-    i32::try_from(child.id()).ok().and_then(Pid::from_raw).unwrap()
 }

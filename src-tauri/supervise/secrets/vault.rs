@@ -246,7 +246,9 @@ fn trouble(error: &Error) -> Trouble {
         Error::Locked => ("locked", Trouble::Locked),
         Error::Prompt | Error::PromptDisconnected => ("not unlocked", Trouble::Locked),
         Error::Crypto(_) => ("a broken exchange", Trouble::Failed),
-        _ => ("an error of the bus", Trouble::Failed),
+        Error::Zbus(_) | Error::ZbusFdo(_) | Error::Zvariant(_) | _ => {
+            ("an error of the bus", Trouble::Failed)
+        }
     };
     tracing::warn!(kind, "the secret store gives nothing");
     trouble

@@ -10,6 +10,7 @@ mod serve;
 
 pub use gate::Gate;
 pub use reply::{Ending, Reply};
+use request::fingerprint;
 pub use request::{Kind, Request, ToolResult};
 
 use http::{RawRequest, Responder};
@@ -181,7 +182,11 @@ impl Shared {
 
     fn record(&self, raw: RawRequest) -> Request {
         let mut headers = raw.headers;
-        headers.retain(|(name, _)| name != "authorization" && name != "x-api-key");
+        let secret = |name: &str| name == "authorization" || name == "x-api-key";
+        let credentials = headers.iter().filter(|(name, _)| secret(name));
+        let credentials =
+            credentials.map(|(name, value)| (name.clone(), fingerprint(value))).collect();
+        headers.retain(|(name, _)| !secret(name));
         let mut request = Request {
             number: 0,
             main_index: None,
@@ -189,6 +194,7 @@ impl Shared {
             method: raw.method,
             path: raw.path,
             headers,
+            credentials,
             body: serde_json::from_slice(&raw.body).unwrap_or(Value::Null),
         };
         request.classify();

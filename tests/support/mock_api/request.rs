@@ -2,6 +2,7 @@
 //! It never holds the credentials that came with the request, and it decides nothing about the answer.
 
 use serde_json::Value;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// What a request is for. Only [`Kind::Main`] consumes scripted replies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,8 +47,17 @@ pub struct Request {
     pub path: String,
     /// Header names in lower case; `authorization` and `x-api-key` are left out.
     pub headers: Vec<(String, String)>,
+    /// Which credentials came, by the names of their headers, each with a fingerprint.
+    pub(super) credentials: Vec<(String, u64)>,
     /// The parsed body; `Null` when there was none or it was no JSON.
     pub body: Value,
+}
+
+/// Tells a credential from another without keeping it.
+pub(super) fn fingerprint(value: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
 }
 
 impl Request {
@@ -55,6 +65,12 @@ impl Request {
     pub fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(key, _)| key == name);
         found.map(|(_, value)| value.as_str())
+    }
+
+    /// Whether it came with these credentials (header, value) and no others.
+    pub fn came_with(&self, credentials: &[(&str, &str)]) -> bool {
+        let wanted = credentials.iter().map(|(name, value)| ((*name).into(), fingerprint(value)));
+        self.credentials == wanted.collect::<Vec<_>>()
     }
 
     /// The session that asks, where the CLI says it.

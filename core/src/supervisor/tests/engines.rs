@@ -35,10 +35,9 @@ fn kimi() -> Endpoint {
 }
 
 fn set(rig: &mut Rig, endpoint: Endpoint) -> Result<String, IpcError> {
-    match rig.command(Command::SetEndpoint { endpoint })? {
-        Reply::Endpoint(id) => Ok(id),
-        other => panic!("{other:?}"),
-    }
+    let set = rig.command(Command::SetEndpoint { endpoint })?;
+    let Reply::Endpoint(id) = set else { panic!("{set:?}") };
+    Ok(id)
 }
 
 fn create(
@@ -55,10 +54,9 @@ fn create(
         endpoint: endpoint.map(Into::into),
         user_settings_only: false,
     });
-    match made? {
-        Reply::Created(session) => Ok(session),
-        other => panic!("{other:?}"),
-    }
+    let made = made?;
+    let Reply::Created(session) = made else { panic!("{made:?}") };
+    Ok(session)
 }
 
 fn remove(rig: &mut Rig, id: &str) -> Result<Reply, IpcCode> {
