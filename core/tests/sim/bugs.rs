@@ -70,6 +70,10 @@ pub(crate) enum Bug {
     NoGap,
     /// A person is told of a launch after half a minute.
     ToldTooSoon,
+    /// A turn that deliberately waits is told as the person's.
+    WaitCalls,
+    /// A wake-up that has fired is kept.
+    WakeKept,
 }
 
 impl Bug {
@@ -293,4 +297,14 @@ fn launches_without_a_gap_are_caught() {
 #[test]
 fn a_person_told_too_soon_is_caught() {
     caught_at_launch(Bug::ToldTooSoon, &["A-14"]);
+}
+
+#[test]
+fn a_wait_that_calls_the_person_is_caught() {
+    caught(Bug::WaitCalls, &["WD-01"]);
+}
+
+#[test]
+fn a_wake_up_that_is_kept_after_it_fired_is_caught() {
+    caught(Bug::WakeKept, &["A-09"]);
 }

@@ -156,6 +156,13 @@ pub(crate) const MUST_REACH: &[&str] = &[
     "headroom: the patience is over",
     "line: first or second",
     "line: third or later",
+    "waits: a row waits",
+    "waits: the child fires",
+    "waits: the app fires",
+    "waits: a task ends",
+    "waits: a task is lost",
+    "waits: over without a turn",
+    "restart waiting-hold",
 ];
 
 impl Report {
