@@ -30,6 +30,8 @@ pub(crate) fn tamper(
         | Bug::ValveCharges
         | Bug::ReentryHides
         | Bug::HideClockRestarts
+        | Bug::WaitCalls
+        | Bug::WakeKept
         | Bug::OrphanWithContent => {
             (0..step.writes.len()).find_map(|at| tamper_write(bug, step, at, (policy, store)))
         }
@@ -94,6 +96,15 @@ fn tamper_write(
         rewrite(step, at, id, |row| row.retry_attempts += 1);
     } else if bug == Bug::ReentryHides && by_abort && was_failed && failed(after) {
         rewrite(step, at, id, |row| row.pending = Some(PendingAction::ResponseAborted));
+    } else if bug == Bug::WaitCalls && reason == "finished" && after.status == Status::Waiting {
+        rewrite(step, at, id, |row| {
+            if row.status == Status::Waiting {
+                row.status = Status::NeedsYou;
+            }
+        });
+    } else if bug == Bug::WakeKept && reason == "wake-up fired" {
+        let kept = before.as_ref()?.deferred_work.clone();
+        rewrite(step, at, id, |row| row.deferred_work.clone_from(&kept));
     } else if bug == Bug::HideClockRestarts && by_abort && stamped && silent {
         let began = began?;
         rewrite(step, at, id, |row| row.status_changed_at = began);

@@ -15,6 +15,7 @@ use crate::mass::MASS_MS;
 use crate::report::Report;
 use crate::scripts::Phase;
 use crate::store::Store;
+use crate::waits::Wait;
 use omniscio_core::id::{CliSessionId, SessionId};
 use omniscio_core::launch::LaunchPlan;
 use omniscio_core::session::Holder;
@@ -36,6 +37,7 @@ pub(crate) enum Event {
     Beat { child: u64, serial: u64 },
     Pipe { child: u64, bytes: Vec<u8>, phase: Phase },
     Stderr(u64),
+    Woken { child: u64, wait: Wait },
     PipeEnd(u64),
     Gone { child: u64, code: i32 },
     Kill(u64),
@@ -326,6 +328,7 @@ impl World {
             Event::Beat { child, serial } => self.beat(child, serial),
             Event::Pipe { child, bytes, phase } => self.pipe(child, &bytes, phase),
             Event::Stderr(child) => self.stderr(child),
+            Event::Woken { child, wait } => self.woken(child, wait),
             Event::PipeEnd(child) => self.pipe_end(child),
             Event::Gone { child, code } => self.gone(child, code),
             Event::Kill(child) => self.kill(child),
