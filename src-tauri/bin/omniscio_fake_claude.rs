@@ -47,6 +47,8 @@ mod tools;
 mod transcript;
 #[path = "fake/turn.rs"]
 mod turn;
+#[path = "fake/waits.rs"]
+mod waits;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;

@@ -13,6 +13,8 @@
 //! | `ask-question {json}` | AskUserQuestion with that input, `{}` for a ready-made question |
 //! | `plan [TEXT]` | ExitPlanMode |
 //! | `bash SECONDS [ask]` | a real `sleep` in a session of its own, as the CLI's Bash |
+//! | `wake-up MS ANSWER` | ScheduleWakeup; the turn that follows, whoever begins it, answers ANSWER |
+//! | `background SECONDS ANSWER` | Bash in the background, a real `sleep`; the turn that follows answers ANSWER |
 //! | `daemon SECONDS` | a `sleep` that left the group by a double fork and ignores SIGTERM |
 //! | `retry N MS` | N times `api_retry`, each followed by that wait |
 //! | `usage N` | from here on the context holds N tokens |
@@ -48,6 +50,8 @@ pub(crate) enum Step {
     Question(Value),
     Plan(String),
     Bash { seconds: u64, ask: bool },
+    WakeUp { millis: u64, answer: String },
+    Background { seconds: u64, answer: String },
     Daemon(u64),
     Retry { times: u64, wait_ms: u64 },
     Usage(u64),
@@ -162,6 +166,10 @@ fn step(text: &str) -> Result<Step, String> {
         "ask-question" => Step::Question(json_and_ask(rest).map_err(|why| bad(&why))?.0),
         "plan" => Step::Plan(rest.replace("\\n", "\n")),
         "bash" => Step::Bash { seconds: number(first)?, ask: second.trim() == "ask" },
+        "wake-up" => Step::WakeUp { millis: number(first)?, answer: second.trim().to_owned() },
+        "background" => {
+            Step::Background { seconds: number(first)?, answer: second.trim().to_owned() }
+        }
         "daemon" => Step::Daemon(number(rest)?),
         "retry" => Step::Retry { times: number(first)?, wait_ms: number(second.trim())? },
         "usage" => Step::Usage(number(rest)?),
@@ -254,6 +262,8 @@ impl Step {
                 | Step::Question(_)
                 | Step::Plan(_)
                 | Step::Bash { .. }
+                | Step::WakeUp { .. }
+                | Step::Background { .. }
         )
     }
 

@@ -7,6 +7,7 @@ use crate::clock::{self, Stopwatch};
 use crate::protocol::{self, Out};
 use crate::record::Record;
 use crate::transcript::{self, Transcript};
+use crate::waits::Wait;
 use crate::{ids, process, script, turn};
 use serde_json::{Value, json};
 use std::collections::{HashSet, VecDeque};
@@ -65,6 +66,8 @@ pub(crate) struct Session {
     /// Tokens in the context, as `usage N` set them.
     pub(crate) context: u64,
     pub(crate) busy: bool,
+    /// What its turns left to wait for.
+    pub(crate) waits: Vec<Wait>,
     /// The request id of the question that waits for the host.
     pub(crate) pending: Option<String>,
     /// The host serves tools of its own over this stream.
@@ -108,6 +111,7 @@ impl Session {
             totals: Totals::default(),
             context: crate::limits::CONTEXT_TOKENS,
             busy: false,
+            waits: Vec::new(),
             pending: None,
             hosted: false,
             last_failed: false,
@@ -139,11 +143,11 @@ impl Session {
             if self.eof {
                 break;
             }
-            match self.inbox.recv() {
-                Ok(input) => drop(self.take(input)),
-                Err(_) => break,
+            if !self.idle() {
+                break;
             }
         }
+        self.drop_waits();
         self.forget_status();
         if self.last_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
     }

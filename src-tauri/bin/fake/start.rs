@@ -42,6 +42,8 @@ pub(crate) fn befall(args: &Args) -> Result<bool, String> {
             | Step::Question(_)
             | Step::Plan(_)
             | Step::Bash { .. }
+            | Step::WakeUp { .. }
+            | Step::Background { .. }
             | Step::Daemon(_)
             | Step::Retry { .. }
             | Step::Usage(_)

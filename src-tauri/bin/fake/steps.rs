@@ -31,6 +31,8 @@ impl Turn<'_> {
             Step::Question(input) => self.question(input)?,
             Step::Plan(text) => self.exit_plan(text)?,
             Step::Bash { seconds, ask } => self.bash(*seconds, *ask)?,
+            Step::WakeUp { millis, answer } => self.wake_up(*millis, answer),
+            Step::Background { seconds, answer } => self.background(*seconds, answer),
             Step::Daemon(seconds) => {
                 if let Err(error) = process::spawn_daemon(*seconds, &self.session.id) {
                     eprintln!("omniscio-fake-claude: cannot start a daemon: {error}");

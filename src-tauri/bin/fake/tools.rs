@@ -313,7 +313,7 @@ impl Turn<'_> {
         Cut::Tools
     }
 
-    fn tool_result(&mut self, id: &str, text: &str, details: Value) {
+    pub(crate) fn tool_result(&mut self, id: &str, text: &str, details: Value) {
         self.note_tool(
             id,
             text,
@@ -324,7 +324,7 @@ impl Turn<'_> {
         self.requesting();
     }
 
-    fn failed_result(&mut self, id: &str, text: &str, meta: Value) {
+    pub(crate) fn failed_result(&mut self, id: &str, text: &str, meta: Value) {
         self.note_tool(id, text, true, json!(format!("Error: {text}")), meta);
         self.requesting();
     }

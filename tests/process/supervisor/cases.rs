@@ -21,6 +21,7 @@ mod failed;
 mod histories;
 mod silent;
 mod strangers;
+mod waits;
 
 use super::rig::{App, Ground, config};
 use crate::rig::await_some;
