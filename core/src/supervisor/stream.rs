@@ -94,7 +94,10 @@ impl State {
         let Some(session) = self.session(id) else {
             return;
         };
-        let by_itself = matches!(event, StreamEvent::Init(_)) && session.live.turn.is_none();
+        // a wake-up names itself a moment before its `init`
+        let woken = matches!(event, StreamEvent::Lifecycle { wakeup_source: Some(_), .. });
+        let begins = woken || matches!(event, StreamEvent::Init(_));
+        let by_itself = begins && session.live.turn.is_none();
         if !by_itself || !session.live.child.is_up() || session.live.stop_asked.is_some() {
             return;
         }

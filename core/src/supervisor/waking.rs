@@ -7,7 +7,7 @@ use crate::block::BlockKind;
 use crate::id::SessionId;
 use crate::message::{Origin, Queued};
 use crate::prompt;
-use crate::recovery::guards::debounced_until;
+use crate::recovery::guards::{RowFacts, debounce_left};
 use crate::session::Status;
 use crate::time::{Mono, Now};
 use crate::verdict::{Actor, Verdict, Why};
@@ -143,6 +143,8 @@ impl State {
             Child::Up { .. } => false,
             Child::Spawning { .. } | Child::Handshaking { .. } | Child::Stopping { .. } => true,
         };
+        let since_restart = live.restarted_at.map(|at| now.mono.since(at));
+        let restarted = RowFacts { since_restart, ..RowFacts::default() };
         let facts = WakeFacts {
             child_up: live.child.is_up(),
             owned: live.background.own.contains(&wake.key),
@@ -150,7 +152,7 @@ impl State {
             person_queued: queued(Origin::is_real_user),
             wakeup_queued: queued(|origin| origin == Origin::Wakeup),
             restart_under_way: between,
-            debounced: debounced_until(&session.row, &self.limits, now),
+            debounced: debounce_left(&session.row, restarted, &self.limits, now),
         };
         Some((facts, late_at))
     }

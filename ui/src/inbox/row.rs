@@ -3,11 +3,12 @@
 use super::{project, row_id, use_inbox};
 use crate::icons::StateShape;
 use crate::model::{Entry, use_store};
-use crate::now::{age, spoken_age};
+use crate::now::{age, clock_time, spoken_age};
 use leptos::prelude::*;
 use omniscio_core::attention::{self, Attention, Pill, RowState, Section};
 use omniscio_core::id::SessionId;
 use omniscio_core::ipc::RowView;
+use omniscio_core::session::Status;
 use omniscio_core::time::Wall;
 
 /// A row, drawn in `section`, `position` of `size` there (from 1).
@@ -133,10 +134,18 @@ fn SlimText(
 
 #[component]
 fn Reason(seen: Signal<Attention>) -> impl IntoView {
-    move || seen.get().reason.words().map(|words| view! { <span class="reason">{words}</span> })
+    move || reason(&seen.get()).map(|words| view! { <span class="reason">{words}</span> })
 }
 
-/// At most one tag: a nearly full context first, then queued messages.
+/// The reason in words. The core formats no clock time: a row that waits for one gets it here.
+fn reason(seen: &Attention) -> Option<String> {
+    // rule: WD-01
+    let until = seen.until.filter(|_| seen.state == RowState::Holding);
+    seen.reason.words().or_else(|| until.map(|at| format!("until {}", clock_time(at))))
+}
+
+/// At most one tag: a nearly full context first, then queued messages, then what runs behind a finished
+/// turn.
 #[component]
 fn Tag(facts: Signal<RowView>) -> impl IntoView {
     move || {
@@ -149,9 +158,15 @@ fn Tag(facts: Signal<RowView>) -> impl IntoView {
 fn tag(view: &RowView) -> Option<(String, &'static str)> {
     let used = context_percent(view).filter(|percent| *percent >= 90);
     let queued = view.live.queue.len();
+    // rule: A-16
+    let finished = (view.row.status, view.row.pending) == (Status::NeedsYou, None);
+    let tasks = Some(view.live.background).filter(|tasks| finished && *tasks > 0);
     match (used, queued) {
         (Some(percent), _) => Some((format!("{percent} %"), "context")),
-        (None, 0) => None,
+        (None, 0) => tasks.map(|tasks| match tasks {
+            1 => ("1 task".to_owned(), "tasks"),
+            tasks => (format!("{tasks} tasks"), "tasks"),
+        }),
         (None, queued) => Some((format!("+{queued}"), "queued")),
     }
 }
@@ -165,7 +180,7 @@ pub fn context_percent(view: &RowView) -> Option<u64> {
 fn spoken(view: &RowView, seen: &Attention, now: Wall) -> String {
     let mut state = vec![seen.label.to_owned()];
     // a countdown is read out in full
-    state.extend(seen.reason.words().map(|words| match words.strip_suffix(" min") {
+    state.extend(reason(seen).map(|words| match words.strip_suffix(" min") {
         Some(count) => format!("{count} minutes"),
         None => words,
     }));
@@ -193,7 +208,7 @@ mod tests {
     use omniscio_core::id::Uuid;
     use omniscio_core::ipc::LiveView;
     use omniscio_core::limits::Limits;
-    use omniscio_core::session::{PendingAction, SessionRow, Status};
+    use omniscio_core::session::{PendingAction, SessionRow};
     use omniscio_core::settings::Policy;
     use omniscio_core::time::Now;
 
@@ -218,5 +233,20 @@ mod tests {
         assert_eq!(tag(&view), Some(("93 %".into(), "context")));
         view.live.context = None;
         assert_eq!(context_percent(&view), None);
+    }
+
+    // proves: A-16
+    #[test]
+    fn what_runs_behind_a_finished_turn_is_a_tag_and_behind_no_other() {
+        let row = SessionRow::new(Uuid(1), "/p".into(), "t".into(), "a".into(), Wall(0));
+        let mut view = RowView { row, live: LiveView::default() };
+        view.live.background = 1;
+        assert_eq!(tag(&view), None, "it is starting");
+        view.row.status = Status::NeedsYou;
+        assert_eq!(tag(&view), Some(("1 task".into(), "tasks")));
+        view.live.background = 3;
+        assert_eq!(tag(&view), Some(("3 tasks".into(), "tasks")));
+        view.row.pending = Some(PendingAction::Question);
+        assert_eq!(tag(&view), None);
     }
 }
