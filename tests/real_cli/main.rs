@@ -22,4 +22,5 @@ mod seen;
 #[path = "../support/mod.rs"]
 mod support;
 mod turns;
+mod waits;
 mod workers;
