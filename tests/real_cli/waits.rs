@@ -48,8 +48,7 @@ fn called(bench: &Bench, session: SessionId) -> bool {
 }
 
 fn wake_ups(bench: &Bench, session: SessionId) -> usize {
-    let is_one =
-        |kind: &BlockKind| matches!(kind, BlockKind::Auto { origin: Origin::Wakeup, .. });
+    let is_one = |kind: &BlockKind| matches!(kind, BlockKind::Auto { origin: Origin::Wakeup, .. });
     bench.blocks(session).iter().filter(|block| is_one(&block.kind)).count()
 }
 

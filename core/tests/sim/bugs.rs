@@ -82,6 +82,10 @@ pub(crate) enum Bug {
     ToldTwice,
     /// The answer of a turn that filled the context is not seen.
     AnswerUnread,
+    /// A turn that deliberately waits is told as the person's.
+    WaitCalls,
+    /// A wake-up that has fired is kept.
+    WakeKept,
 }
 
 impl Bug {
@@ -203,7 +207,8 @@ fn a_sleep_without_a_fresh_grace_is_caught() {
 
 #[test]
 fn a_switch_of_the_environment_that_is_not_read_is_caught() {
-    caught(Bug::SwitchUnread, &["INV-46"]);
+    // a switch that is not read hides what the person should see, too
+    caught(Bug::SwitchUnread, &["INV-46", "INV-26"]);
 }
 
 #[test]
@@ -339,4 +344,14 @@ fn a_give_up_that_is_told_twice_is_caught() {
 #[test]
 fn a_nudge_after_a_delivered_answer_is_caught() {
     caught(Bug::AnswerUnread, &["INV-23"]);
+}
+
+#[test]
+fn a_wait_that_calls_the_person_is_caught() {
+    caught(Bug::WaitCalls, &["WD-01"]);
+}
+
+#[test]
+fn a_wake_up_that_is_kept_after_it_fired_is_caught() {
+    caught(Bug::WakeKept, &["A-09"]);
 }

@@ -4,6 +4,7 @@
 use crate::dice::Dice;
 use crate::lines;
 use crate::scripts::{self, Beat, Ending, Phase, Script, Trouble};
+use crate::waits::Wait;
 use omniscio_core::id::{CliSessionId, MessageId, SessionId, Uuid};
 use omniscio_core::launch::Conversation;
 use omniscio_core::stream::Decoder;
@@ -33,6 +34,7 @@ pub(crate) type Files = BTreeMap<CliSessionId, Vec<Entry>>;
 pub(crate) enum Out {
     Bytes(String, Phase),
     Torn(String),
+    Wait(Wait),
     Stderr,
     Eof,
     Exit(i32),
@@ -241,10 +243,15 @@ impl Child {
         Ok(Some(sent))
     }
 
+    /// Nothing is under way in it, and nothing waits.
+    pub(crate) fn is_free(&self) -> bool {
+        let free = self.alive && self.attached && !self.busy && self.script.is_empty();
+        free && self.inbox.is_empty() && !self.stopping
+    }
+
     /// A turn that nobody asked for.
     pub(crate) fn wake_up(&mut self, dice: &mut Dice, trouble: Option<Trouble>) -> bool {
-        let free = self.alive && self.attached && !self.busy && self.script.is_empty();
-        if free && self.inbox.is_empty() && !self.stopping {
+        if self.is_free() {
             self.begin(&[]);
             self.works(dice, &[], trouble);
             return true;
@@ -346,6 +353,7 @@ impl Child {
                 let text = if denied { "The user denied this." } else { "ok" };
                 vec![Out::Bytes(lines::tool_result(&call, text, denied), Phase::Between)]
             }
+            Beat::Wait(wait) => vec![Out::Wait(wait)],
             Beat::Result(line) => {
                 self.busy = false;
                 self.leftovers = 0;

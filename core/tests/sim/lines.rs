@@ -131,6 +131,40 @@ pub(crate) fn started(command: Uuid) -> String {
         .to_string()
 }
 
+/// A call that sets a wake-up, or begins a command in the background.
+pub(crate) fn wait_use(call: &str, task: bool, prompt: &str) -> Value {
+    let (name, input) = if task {
+        ("Bash", json!({"command": prompt, "run_in_background": true}))
+    } else {
+        ("ScheduleWakeup", json!({"delaySeconds": 60, "prompt": prompt}))
+    };
+    json!({"type": "tool_use", "id": call, "name": name, "input": input})
+}
+
+/// Its result, with the time of the wake-up.
+pub(crate) fn wait_result(call: &str, at_ms: Option<i64>) -> String {
+    let block = json!({"type": "tool_result", "tool_use_id": call, "content": "done"});
+    let details = at_ms.map(|at| json!({"scheduledFor": at}));
+    json!({"type": "user", "message": {"role": "user", "content": [block]},
+        "tool_use_result": details})
+    .to_string()
+}
+
+/// The whole set of tasks that run in the background.
+pub(crate) fn tasks(ids: &[&str]) -> String {
+    let tasks: Vec<Value> = ids
+        .iter()
+        .map(|id| json!({"task_id": id, "task_type": "local_bash", "description": id}))
+        .collect();
+    json!({"type": "system", "subtype": "background_tasks_changed", "tasks": tasks}).to_string()
+}
+
+/// The CLI fires a wake-up of its own.
+pub(crate) fn fired() -> String {
+    json!({"type": "command_lifecycle", "state": "started", "wakeup_source": "loop_wakeup"})
+        .to_string()
+}
+
 /// A `result`: the base of every ending, with `more` laid over it.
 pub(crate) fn result(messages: &[Uuid], more: &Value) -> String {
     let uuids: Vec<String> = messages.iter().map(Uuid::to_string).collect();

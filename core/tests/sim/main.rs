@@ -23,6 +23,7 @@ mod scripts;
 mod shell;
 mod store;
 mod tamper;
+mod waits;
 mod world;
 
 use clock::{DAY, HOUR};

@@ -163,6 +163,13 @@ pub(crate) const MUST_REACH: &[&str] = &[
     "auto-continue: nudged",
     "line: first or second",
     "line: third or later",
+    "waits: a row waits",
+    "waits: the child fires",
+    "waits: the app fires",
+    "waits: a task ends",
+    "waits: a task is lost",
+    "waits: over without a turn",
+    "restart waiting-hold",
 ];
 
 impl Report {

@@ -4,6 +4,7 @@
 use crate::clock::{MINUTE, SECOND};
 use crate::dice::Dice;
 use crate::lines;
+use crate::waits::{Wait, prompt};
 use omniscio_core::id::Uuid;
 use serde_json::json;
 use std::collections::VecDeque;
@@ -38,6 +39,8 @@ pub(crate) enum Beat {
     Run,
     /// The tool's result.
     Done { call: String },
+    /// What the call has set or begun.
+    Wait(Wait),
     /// The turn is over.
     Result(String),
     /// A line of stderr.
@@ -213,7 +216,12 @@ pub(crate) fn turn(
         writer.add(long, Beat::Line(lines::compacting(false), phase));
     }
     match trouble {
-        None => writer.answer(),
+        None => {
+            if writer.dice.chance(120) {
+                writer.wait();
+            }
+            writer.answer();
+        }
         Some(trouble) => writer.go_wrong(trouble),
     }
     writer.script
@@ -307,6 +315,19 @@ impl Writer<'_> {
         self.add(10, Beat::Run);
         let long = self.dice.weighted(&[(8, 3 * SECOND), (3, 2 * MINUTE), (1, 18 * MINUTE)]);
         self.add(long, Beat::Done { call });
+    }
+
+    /// Sets a wake-up, or begins a command in the background.
+    fn wait(&mut self) {
+        let message = self.message();
+        let uuid = self.dice.uuid();
+        let call = format!("call-{}", self.dice.raw() % 1_000_000_007);
+        let task = self.dice.chance(400);
+        let after = self.dice.between(20 * MINUTE, 50 * MINUTE);
+        let line = lines::assistant(uuid, message, &lines::wait_use(&call, task, &prompt(&call)));
+        self.add(400, Beat::Call { uuid, line });
+        self.add(5, Beat::Line(lines::message_stop(), Phase::Free));
+        self.add(10, Beat::Wait(Wait { call, after, task }));
     }
 
     fn think(&mut self) {

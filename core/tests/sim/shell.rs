@@ -187,13 +187,17 @@ impl World {
             return;
         }
         for out in child.beat(&mut self.files) {
-            self.put_out(key, out);
+            if let Out::Wait(wait) = out {
+                self.wait_begins(key, wait);
+            } else {
+                self.put_out(key, out);
+            }
         }
         self.go_on(key);
     }
 
     /// Output on its way through the pipe: in order, with a delay of its own.
-    fn put_out(&mut self, key: u64, out: Out) {
+    pub(crate) fn put_out(&mut self, key: u64, out: Out) {
         let delay = self.dice.weighted(&[(20, 2), (3, 80), (1, 700)]);
         let Some(child) = self.children.get_mut(&key) else { return };
         let at = child.pipe_at.max(self.clock.at + delay);
@@ -207,6 +211,7 @@ impl World {
             Out::Torn(half) => {
                 Event::Pipe { child: key, bytes: half.into_bytes(), phase: Phase::Between }
             }
+            Out::Wait(wait) => Event::Woken { child: key, wait },
             Out::Stderr => Event::Stderr(key),
             Out::Eof => Event::PipeEnd(key),
             Out::Exit(code) => Event::Gone { child: key, code },

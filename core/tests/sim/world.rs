@@ -15,12 +15,14 @@ use crate::mass::MASS_MS;
 use crate::report::Report;
 use crate::scripts::Phase;
 use crate::store::Store;
+use crate::waits::Wait;
 use omniscio_core::id::{CliSessionId, SessionId};
 use omniscio_core::launch::LaunchPlan;
 use omniscio_core::session::Holder;
 use omniscio_core::settings::KillSwitches;
 use omniscio_core::supervisor::{Act, AgentTool, Input, LaunchId, State};
 use omniscio_core::time::Day;
+use omniscio_core::waiting::DeferredWork;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
@@ -36,6 +38,7 @@ pub(crate) enum Event {
     Beat { child: u64, serial: u64 },
     Pipe { child: u64, bytes: Vec<u8>, phase: Phase },
     Stderr(u64),
+    Woken { child: u64, wait: Wait },
     PipeEnd(u64),
     Gone { child: u64, code: i32 },
     Kill(u64),
@@ -93,6 +96,8 @@ pub(crate) struct World {
     pub(crate) bug: Option<Bug>,
     /// What the next start finds in place of a reset that was not stored.
     pub(crate) unstored: BTreeMap<SessionId, (u8, Option<Day>)>,
+    /// Wake-ups that a planted bug keeps after they fired.
+    pub(crate) kept_wakes: BTreeMap<SessionId, Option<DeferredWork>>,
     /// Launches that a planted bug holds back, and those that it repeats.
     pub(crate) held_back: Vec<(u64, Act)>,
     pub(crate) plans: BTreeMap<SessionId, Box<LaunchPlan>>,
@@ -139,6 +144,7 @@ impl World {
             report: Report::default(),
             bug,
             unstored: BTreeMap::new(),
+            kept_wakes: BTreeMap::new(),
             held_back: Vec::new(),
             plans: BTreeMap::new(),
             switches,
@@ -326,6 +332,7 @@ impl World {
             Event::Beat { child, serial } => self.beat(child, serial),
             Event::Pipe { child, bytes, phase } => self.pipe(child, &bytes, phase),
             Event::Stderr(child) => self.stderr(child),
+            Event::Woken { child, wait } => self.woken(child, wait),
             Event::PipeEnd(child) => self.pipe_end(child),
             Event::Gone { child, code } => self.gone(child, code),
             Event::Kill(child) => self.kill(child),

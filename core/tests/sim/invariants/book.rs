@@ -88,6 +88,10 @@ pub(super) struct Book {
     pub(super) cancelled: bool,
     /// The person brings it back, whoever is named for it.
     pub(super) resumes: bool,
+    /// Calls that set or began something it waits for, and whether each is a task.
+    pub(super) waits_begun: BTreeMap<String, bool>,
+    /// The app has read one of them in the turn that runs.
+    pub(super) waits_heard: bool,
     /// Its last launch failed for good.
     pub(super) refused: bool,
     /// The result that was read, until its turn is concluded.

@@ -110,7 +110,7 @@ impl Oracle {
         let result = self.book(after.id).ended_by.take();
         let out_of_room = self.out_of_room(after.id);
         let empty_is_fine = !self.policy.thinking_only_recovery();
-        let other_end = result.is_some_and(|result| {
+        let other_end = result.as_ref().is_some_and(|result| {
             let reason = result.terminal_reason.as_deref();
             let full = matches!(reason, Some("prompt_too_long" | "rapid_refill_breaker"));
             let empty_is_fine = empty_is_fine || out_of_room;
@@ -119,9 +119,12 @@ impl Oracle {
         let other_end = other_end || change.reason == "context give-up";
         // a refused start is an error of its own, with words and Retry
         let refused = after.status == Status::Error && after.words.is_some();
+        // TE-04: what deliberately waits may have said nothing
+        let waits =
+            after.status == Status::Waiting && result.as_ref().is_some_and(|end| !end.is_error);
         // what the person put away is closed and nothing else (AB-09)
         let away = matches!(after.status, Status::Paused | Status::Ended | Status::Archived);
-        if other_end || away || refused && after.pending.is_none() {
+        if other_end || away || waits || refused && after.pending.is_none() {
             return;
         }
         if after.pending.is_none() {

@@ -27,11 +27,12 @@ impl Oracle {
             Origin::Replay => self.replays(id, line, report),
             Origin::Operator | Origin::OperatorPill => self.sends(line, store),
             Origin::Orchestrator => self.orchestrates(id, line, store),
+            Origin::Wakeup => self.wakes(id, line, store, report),
             Origin::AutoNudge | Origin::AutoCommand => {
                 let model = store.rows.get(&id).and_then(|row| row.model.clone());
                 self.nudges(id, line, model.as_deref(), report);
             }
-            Origin::CardRequest | Origin::Wakeup | Origin::CliSynthetic => {
+            Origin::CardRequest | Origin::CliSynthetic => {
                 self.fail("INV-05", format!("a line of origin {:?} is written", line.origin));
             }
         }
@@ -122,6 +123,11 @@ impl Oracle {
         let id = stored.session;
         let book = self.book(stored.session);
         book.local = local;
+        if stored.origin == Origin::Wakeup {
+            // a turn that is nobody's message
+            self.began_by_itself(id);
+            return;
+        }
         if book.held.remove(&message) {
             report.hit("queue held, then sent");
         }

@@ -8,6 +8,7 @@
 //! - as far as they are built: 6 (gates of an agent), 16 (the retry budget and the ladder), 34 (once per
 //!   entry, never of what needs nobody), 38 (the scan, the turn's end), 40 (the scan never claims a row of
 //!   the usage limit: 4), 46 (scan and ladder); 20 means results that reach the app, 26 no poll and no dock;
+//! - no wake-up is fired twice; WD-01 and WD-02: a row that waits calls nobody and says for what;
 //! - A-04 beside them: no tool twice, no message text twice in one history, hand-overs name what ran;
 //! - no accepted message is lost or sent twice by the queue; A-12: one writer per conversation;
 //! - who is told of a launch that does not come, and when; RS-13: the bounded mode; RS-23: nobody who
@@ -29,6 +30,7 @@ mod restarts;
 mod switches;
 mod valve;
 mod visible;
+mod waits;
 mod workers;
 
 use crate::clock::Clock;
@@ -66,6 +68,8 @@ pub(crate) struct Oracle {
     badge: usize,
     touched: BTreeSet<SessionId>,
     written: BTreeSet<MessageId>,
+    /// Wake-ups that were fired, by what they say.
+    fired: BTreeSet<String>,
     /// The rows that the audit log gives.
     folded: BTreeMap<SessionId, SessionRow>,
     /// Conversations of which the app was told that they are open elsewhere.
@@ -116,6 +120,7 @@ impl Oracle {
             badge: 0,
             touched: BTreeSet::new(),
             written: BTreeSet::new(),
+            fired: BTreeSet::new(),
             folded: BTreeMap::new(),
             held: BTreeSet::new(),
             scanned_at: None,
@@ -271,6 +276,7 @@ impl Oracle {
             && current
         {
             self.heard(*session, event);
+            self.hears_waits(*session, event);
         }
         let told: Vec<SessionId> = self
             .books
@@ -313,6 +319,7 @@ impl Oracle {
         self.ladder(change, clock, report);
         self.claims(change, clock, report);
         self.charges(change, clock, report);
+        self.waits_end(change, clock.at, report);
         self.concludes(change, report);
         self.shape(change, clock.at, report);
         self.nudged(change, report);

@@ -75,6 +75,7 @@ impl Oracle {
         let unseen = is_unseen(&view.row, self.policy.aborted_response_recovery(), now);
         self.looks(view, &seen, unseen);
         self.inv_26(view, &seen, now);
+        self.waits_quietly(&view.row, &seen, report);
         if view.row.in_shape() && !unseen {
             report.hit("surfaced past the cap");
             self.book(view.row.id).surfaced = true;
