@@ -4,7 +4,7 @@
 use crate::bugs::Bug;
 use crate::clock::{MINUTE, SECOND};
 use crate::faults;
-use crate::tamper::{forget_stops, miswritten, taken_back, tamper, unstored_resets};
+use crate::tamper::{fired_wakes, forget_stops, miswritten, taken_back, tamper, unstored_resets};
 use crate::world::{Event, Told, World};
 use omniscio_core::ipc::AccountView;
 use omniscio_core::settings::Policy;
@@ -45,6 +45,12 @@ impl World {
                     (row.retry_attempts, row.retry_day) = (attempts, day);
                     self.oracle.refold(row);
                 }
+            }
+        }
+        for (id, work) in std::mem::take(&mut self.kept_wakes) {
+            if let Some(row) = self.store.rows.get_mut(&id).filter(|row| !row.is_gone()) {
+                row.deferred_work = work;
+                self.oracle.refold(row);
             }
         }
         if self.bug == Some(Bug::DebounceInMemory) {
@@ -145,6 +151,9 @@ impl World {
         self.oracle.launches(launches);
         let facts = (&self.store, &self.clock);
         self.oracle.committed((&input, current), &step.writes, facts, &mut self.report);
+        if self.bug == Some(Bug::WakeKept) {
+            self.kept_wakes.extend(fired_wakes(&step.writes));
+        }
         if self.bug == Some(Bug::NoReset) {
             self.unstored.extend(unstored_resets(&step.writes));
         }

@@ -12,6 +12,7 @@ use omniscio_core::settings::Policy;
 use omniscio_core::supervisor::{Act, Step, Write};
 use omniscio_core::time::Day;
 use omniscio_core::verdict::Actor;
+use omniscio_core::waiting::DeferredWork;
 
 /// Changes what a step writes. Names the sessions whose rows the reducer must be told of.
 pub(crate) fn tamper(
@@ -31,7 +32,6 @@ pub(crate) fn tamper(
         | Bug::ReentryHides
         | Bug::HideClockRestarts
         | Bug::WaitCalls
-        | Bug::WakeKept
         | Bug::OrphanWithContent => {
             (0..step.writes.len()).find_map(|at| tamper_write(bug, step, at, (policy, store)))
         }
@@ -39,7 +39,8 @@ pub(crate) fn tamper(
             told_twice(step);
             None
         }
-        Bug::NoDebounce
+        Bug::WakeKept
+        | Bug::NoDebounce
         | Bug::ClaudeCompacted
         | Bug::FourthNudge
         | Bug::FourthContinue
@@ -102,9 +103,6 @@ fn tamper_write(
                 row.status = Status::NeedsYou;
             }
         });
-    } else if bug == Bug::WakeKept && reason == "wake-up fired" {
-        let kept = before.as_ref()?.deferred_work.clone();
-        rewrite(step, at, id, |row| row.deferred_work.clone_from(&kept));
     } else if bug == Bug::HideClockRestarts && by_abort && stamped && silent {
         let began = began?;
         rewrite(step, at, id, |row| row.status_changed_at = began);
@@ -268,6 +266,21 @@ pub(crate) fn unstored_resets(writes: &[Write]) -> Vec<(SessionId, (u8, Option<D
         | Write::Settings(_) => None,
     };
     writes.iter().filter_map(lost).collect()
+}
+
+/// The wake-ups that fired: what the rows waited for before that, by session.
+pub(crate) fn fired_wakes(writes: &[Write]) -> Vec<(SessionId, Option<DeferredWork>)> {
+    let fired = |write: &Write| match write {
+        Write::Row { before: Some(before), after, reason, .. } => {
+            (reason == "wake-up fired").then(|| (after.id, before.deferred_work.clone()))
+        }
+        Write::Row { before: None, .. }
+        | Write::Message(_)
+        | Write::MessageState { .. }
+        | Write::Block { .. }
+        | Write::Settings(_) => None,
+    };
+    writes.iter().filter_map(fired).collect()
 }
 
 /// Changes the row of one write, and the same row in every later one.

@@ -22,6 +22,7 @@ use omniscio_core::session::Holder;
 use omniscio_core::settings::KillSwitches;
 use omniscio_core::supervisor::{Act, AgentTool, Input, LaunchId, State};
 use omniscio_core::time::Day;
+use omniscio_core::waiting::DeferredWork;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
@@ -95,6 +96,8 @@ pub(crate) struct World {
     pub(crate) bug: Option<Bug>,
     /// What the next start finds in place of a reset that was not stored.
     pub(crate) unstored: BTreeMap<SessionId, (u8, Option<Day>)>,
+    /// Wake-ups that a planted bug keeps after they fired.
+    pub(crate) kept_wakes: BTreeMap<SessionId, Option<DeferredWork>>,
     /// Launches that a planted bug holds back, and those that it repeats.
     pub(crate) held_back: Vec<(u64, Act)>,
     pub(crate) plans: BTreeMap<SessionId, Box<LaunchPlan>>,
@@ -141,6 +144,7 @@ impl World {
             report: Report::default(),
             bug,
             unstored: BTreeMap::new(),
+            kept_wakes: BTreeMap::new(),
             held_back: Vec::new(),
             plans: BTreeMap::new(),
             switches,

@@ -119,8 +119,9 @@ impl Oracle {
         let other_end = other_end || change.reason == "context give-up";
         // a refused start is an error of its own, with words and Retry
         let refused = after.status == Status::Error && after.words.is_some();
-        // rule of TE-04: what deliberately waits may have said nothing
-        let waits = after.status == Status::Waiting && result.is_some_and(|end| !end.is_error);
+        // TE-04: what deliberately waits may have said nothing
+        let waits =
+            after.status == Status::Waiting && result.as_ref().is_some_and(|end| !end.is_error);
         // what the person put away is closed and nothing else (AB-09)
         let away = matches!(after.status, Status::Paused | Status::Ended | Status::Archived);
         if other_end || away || waits || refused && after.pending.is_none() {

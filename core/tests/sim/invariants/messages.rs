@@ -27,11 +27,11 @@ impl Oracle {
             Origin::Replay => self.replays(id, line, report),
             Origin::Operator | Origin::OperatorPill => self.sends(line, store),
             Origin::Orchestrator => self.orchestrates(id, line, store),
+            Origin::Wakeup => self.wakes(id, line, store, report),
             Origin::AutoNudge | Origin::AutoCommand => {
                 let model = store.rows.get(&id).and_then(|row| row.model.clone());
                 self.nudges(id, line, model.as_deref(), report);
             }
-            Origin::Wakeup => self.wakes(id, line, store, report),
             Origin::CardRequest | Origin::CliSynthetic => {
                 self.fail("INV-05", format!("a line of origin {:?} is written", line.origin));
             }

@@ -177,7 +177,11 @@ impl Oracle {
             Actor::CrashRecovery => matches!(before.status, Status::Starting | Status::Running),
             Actor::WaitingHold => {
                 before.pending.is_none()
-                    && matches!(before.status, Status::Waiting | Status::NeedsYou | Status::Stalled)
+                    && matches!(
+                        before.status,
+                        // the same launch again, planned anew
+                        Status::Starting | Status::Waiting | Status::NeedsYou | Status::Stalled
+                    )
             }
             Actor::User
             | Actor::Stream

@@ -5,11 +5,11 @@ use super::{Change, Oracle};
 use crate::clock::HOUR;
 use crate::report::Report;
 use crate::store::Store;
-use crate::waits::{self, Wait};
+use crate::waits::{Wait, prompt};
 use omniscio_core::attention::{Attention, Section};
 use omniscio_core::id::SessionId;
 use omniscio_core::message::{LineText, UserLine};
-use omniscio_core::prompt;
+use omniscio_core::prompt::contains_final_marker;
 use omniscio_core::session::{SessionRow, Status};
 use omniscio_core::stream::{Content, StreamEvent};
 
@@ -29,7 +29,7 @@ impl Oracle {
             report.hit("waits: a task ends");
         } else {
             report.hit("waits: the child fires");
-            self.fires(waits::prompt(&wait.call));
+            self.fires(prompt(&wait.call));
         }
     }
 
@@ -66,11 +66,8 @@ impl Oracle {
             book.waits_heard = false;
         }
         if let StreamEvent::Assistant(line) = event {
-            // rule of A-16: a marked answer is the person's, whatever runs
-            let marked = |content: &Content| match content {
-                Content::Text(text) => prompt::contains_final_marker(text),
-                Content::Thinking(_) | Content::ToolUse { .. } | Content::Other => false,
-            };
+            let marked = |content: &Content| matches!(content, Content::Text(text) if contains_final_marker(text));
+            // a final message behind its marker comes first
             book.waits_heard &= !line.content.iter().any(marked);
         }
         if let StreamEvent::User(echo) = event {
@@ -105,7 +102,7 @@ impl Oracle {
         seen: &Attention,
         report: &mut Report,
     ) {
-        if !waits(row) {
+        if !waits(row) || row.is_gone() {
             return;
         }
         report.hit("waits: a row waits");
