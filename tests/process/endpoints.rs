@@ -71,9 +71,13 @@ fn set(app: &App, endpoint: Endpoint) -> String {
 }
 
 fn create(app: &App, home: &Path, endpoint: Option<&str>) -> SessionId {
+    create_with(app, home, endpoint, "[[fake: say done]]")
+}
+
+fn create_with(app: &App, home: &Path, endpoint: Option<&str>, text: &str) -> SessionId {
     let command = Command::Create {
         folder: home.join("project").display().to_string(),
-        text: "[[fake: say done]]".to_string(),
+        text: text.to_string(),
         model: None,
         permission_mode: None,
         account: None,
@@ -219,7 +223,7 @@ fn what_a_child_says_of_its_secret_is_cut() {
     fs::write(home.join("config/fake-script"), script).unwrap();
     let app = App::start(ground_config(home));
     let id = set(&app, endpoint(SecretSource::Variable(VARIABLE.into())));
-    let session = create(&app, home, Some(&id));
+    let session = create_with(&app, home, Some(&id), "hello");
     assert_eq!(app.until_answered(session).answer_line.as_deref(), Some("The key is [cut]."));
     let text = "and now?".to_string();
     app.handle.command(Command::Send { session, text, now: false }).unwrap();

@@ -1,6 +1,7 @@
 //! What the store's tests share: folders, random rows, short writes, and this binary as a child.
 
 use omniscio_core::card::{Card, CardKind};
+use omniscio_core::context::ContextUsage;
 use omniscio_core::id::{Rng, Uuid};
 use omniscio_core::session::{
     AbortCause, ArchiveReason, CallState, ChildMark, Gate, Ladder, OpenTurn, PendingAction,
@@ -9,6 +10,7 @@ use omniscio_core::session::{
 use omniscio_core::supervisor::Write;
 use omniscio_core::time::{Day, Wall};
 use omniscio_core::verdict::{Actor, Source};
+use omniscio_core::waiting::DeferredWork;
 use omniscio_lib::supervise::store::{Committed, Store};
 use rusqlite::Connection;
 use serde_json::json;
@@ -167,6 +169,7 @@ impl Chance {
             created_at: self.wall(),
             account: self.text(),
             model: self.maybe(Self::text),
+            endpoint: self.maybe(Self::text),
             permission_mode: self
                 .maybe(|c| c.pick(&[PermissionMode::Plan, PermissionMode::DontAsk])),
             user_settings_only: self.coin(),
@@ -192,9 +195,16 @@ impl Chance {
             ladder: Ladder { rungs: self.below(256) as u8, due: self.maybe(Self::wall) },
             cannot_launch: true,
             abort_cause: self.maybe(|c| c.pick(AbortCause::ALL)),
+            context_recover_count: self.below(256) as u8,
+            context_gave_up: self.coin(),
+            auto_continue_count: self.below(256) as u8,
+            prints_markers: self.coin(),
+            context: self
+                .maybe(|c| ContextUsage { tokens: c.below(1 << 40), window: 1 + c.below(1 << 30) }),
             parent: self.maybe(Self::uuid),
             launch_request: self.maybe(Self::text),
             gates: (0..self.below(3)).map(|_| self.gate()).collect(),
+            deferred_work: self.maybe(|_| DeferredWork::default()),
             card: self.maybe(Self::card),
             words: self.maybe(Self::text),
             resets_at: self.maybe(Self::wall),
