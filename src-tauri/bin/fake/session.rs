@@ -64,6 +64,10 @@ pub(crate) struct Session {
     pub(crate) totals: Totals,
     /// Tokens in the context, as `usage N` set them.
     pub(crate) context: u64,
+    /// How many it holds, as `usage N of WINDOW` set it.
+    pub(crate) window: Option<u64>,
+    /// Why the message `/compact` fails, if it does.
+    pub(crate) compact_error: Option<String>,
     pub(crate) busy: bool,
     /// The request id of the question that waits for the host.
     pub(crate) pending: Option<String>,
@@ -107,6 +111,8 @@ impl Session {
             record: Record::open(&config, &id),
             totals: Totals::default(),
             context: crate::limits::CONTEXT_TOKENS,
+            window: None,
+            compact_error: None,
             busy: false,
             pending: None,
             hosted: false,

@@ -44,7 +44,9 @@ pub(crate) fn befall(args: &Args) -> Result<bool, String> {
             | Step::Bash { .. }
             | Step::Daemon(_)
             | Step::Retry { .. }
-            | Step::Usage(_)
+            | Step::Usage { .. }
+            | Step::Compact(_)
+            | Step::NoCompact(_)
             | Step::Garbage
             | Step::Long(_)
             | Step::Split
