@@ -1,6 +1,7 @@
 //! What the store's tests share: folders, random rows, short writes, and this binary as a child.
 
 use omniscio_core::card::{Card, CardKind};
+use omniscio_core::context::ContextUsage;
 use omniscio_core::id::{Rng, Uuid};
 use omniscio_core::session::{
     AbortCause, ArchiveReason, CallState, ChildMark, Gate, Ladder, OpenTurn, PendingAction,
@@ -192,6 +193,12 @@ impl Chance {
             ladder: Ladder { rungs: self.below(256) as u8, due: self.maybe(Self::wall) },
             cannot_launch: true,
             abort_cause: self.maybe(|c| c.pick(AbortCause::ALL)),
+            context_recover_count: self.below(256) as u8,
+            context_gave_up: self.coin(),
+            auto_continue_count: self.below(256) as u8,
+            prints_markers: self.coin(),
+            context: self
+                .maybe(|c| ContextUsage { tokens: c.below(1 << 40), window: 1 + c.below(1 << 40) }),
             parent: self.maybe(Self::uuid),
             launch_request: self.maybe(Self::text),
             gates: (0..self.below(3)).map(|_| self.gate()).collect(),
