@@ -47,7 +47,7 @@ pub fn attention(view: &RowView, policy: &Policy, limits: &Limits, now: Now) -> 
         row_tooltip: words::row_tooltip(state, view, now.wall),
         pill: pill.map(|(pill, _)| pill),
         pill_tooltip: pill.map(|(_, tooltip)| tooltip),
-        strip: pill.map(|_| Strip { text: words::strip(state, view, now.wall) }),
+        strip: has_strip(state).then(|| Strip { text: words::strip(state, view, now.wall) }),
         needs_person: section.needs_person(),
         turn_open: turn_open(state, row),
     }
@@ -61,6 +61,7 @@ fn until(state: RowState, row: &SessionRow) -> Option<Wall> {
         RowState::Running
         | RowState::ComingBack
         | RowState::YourTurn
+        | RowState::ContextGivenUp
         | RowState::Question
         | RowState::PlanReady
         | RowState::Permission
@@ -206,6 +207,7 @@ fn row_state(row: &SessionRow, policy: &Policy, limits: &Limits, now: Now) -> Ro
             },
             Status::Running => RowState::Running,
             Status::Waiting => RowState::Holding,
+            Status::NeedsYou if row.context_gave_up && !row.delivered => RowState::ContextGivenUp,
             Status::NeedsYou => RowState::YourTurn,
             Status::Error => RowState::LaunchError,
             Status::Stalled => RowState::Stalled,
@@ -218,11 +220,13 @@ fn row_state(row: &SessionRow, policy: &Policy, limits: &Limits, now: Now) -> Ro
 
 /// Section, tone, shape and label of a state (OD-38, OD-39, A-13).
 fn look(state: RowState) -> (Section, Tone, Shape, &'static str) {
-    // rule: RF-03, RF-04, RF-05, UI-02, UI-03, UI-04, UI-05, UI-06, UI-07, UI-08, UI-09, UI-10, A-13
+    // rule: RF-03, RF-04, RF-05, UI-02, UI-03, UI-04, UI-05, UI-06, UI-07, UI-08, UI-09, UI-10, A-13, AC-01
     match state {
         RowState::Running => (Section::Running, Tone::Green, Shape::Disc, "Running"),
         RowState::ComingBack => (Section::Running, Tone::Green, Shape::RingPulsing, "Coming back…"),
-        RowState::YourTurn => (Section::NeedsYou, Tone::Amber, Shape::Diamond, "Your turn"),
+        RowState::YourTurn | RowState::ContextGivenUp => {
+            (Section::NeedsYou, Tone::Amber, Shape::Diamond, "Your turn")
+        }
         RowState::Question => (Section::NeedsYou, Tone::Amber, Shape::Question, "Question"),
         RowState::PlanReady => (Section::NeedsYou, Tone::Amber, Shape::Lines, "Plan ready"),
         RowState::Permission => (Section::NeedsYou, Tone::Amber, Shape::Padlock, "Permission"),
@@ -276,12 +280,18 @@ fn pill_of(state: RowState) -> Option<(Pill, &'static str)> {
         RowState::Running
         | RowState::ComingBack
         | RowState::YourTurn
+        | RowState::ContextGivenUp
         | RowState::Holding
         | RowState::Question
         | RowState::PlanReady
         | RowState::Permission
         | RowState::Gone => None,
     }
+}
+
+/// Whether the state has a strip over the composer: for its pill, or for a way out that is none.
+fn has_strip(state: RowState) -> bool {
+    state == RowState::ContextGivenUp || pill_of(state).is_some()
 }
 
 /// The time a row shows: of an activity that has a name since it began, of plain work since the
@@ -305,6 +315,7 @@ fn since(state: RowState, reason: &Reason, view: &RowView) -> Option<Wall> {
         // what it waits for holds its time (design)
         RowState::Holding | RowState::ComingBack | RowState::Gone => None,
         RowState::YourTurn
+        | RowState::ContextGivenUp
         | RowState::Question
         | RowState::PlanReady
         | RowState::Permission
@@ -334,6 +345,7 @@ fn turn_open(state: RowState, row: &SessionRow) -> bool {
             row.status == Status::Running
         }
         RowState::YourTurn
+        | RowState::ContextGivenUp
         | RowState::SignIn
         | RowState::Stopped
         | RowState::Stalled

@@ -49,6 +49,8 @@ pub const NOTE_AUTO_RECOVERING: &str = "Auto-recovering…";
 /// Note: the context recovery gave up (OD-54).
 pub const NOTE_FRESH_SESSION: &str =
     "This session couldn't finish on its own — may need a fresh session.";
+/// What a row says of a session whose context stays full.
+pub const MAY_NEED_FRESH_SESSION: &str = "may need a fresh session";
 /// Boundary: the history was replaced (OD-54).
 pub const NOTE_COMPACTED: &str = "Conversation compacted";
 /// Note: a turn ended in thinking or in nothing, and is resumed (OD-54, TE-06).

@@ -17,6 +17,8 @@ mod args;
 mod attempts;
 #[path = "fake/clock.rs"]
 mod clock;
+#[path = "fake/compact.rs"]
+mod compact;
 #[path = "fake/control.rs"]
 mod control;
 #[path = "fake/ids.rs"]

@@ -2,6 +2,7 @@
 //! Nothing here proves a rule of the contract; it proves that the peer of the other tests is a fair one.
 
 mod cards;
+mod compaction;
 mod faults;
 mod peer;
 mod replays;

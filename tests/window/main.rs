@@ -1,6 +1,7 @@
 //! The built app in its window: under a display of its own, driven as a person drives it, on the
 //! bundled stand-in with short limits. Whatever a machine lacks fails a test; nothing is skipped.
 
+mod context;
 #[path = "../support/display.rs"]
 mod display;
 #[path = "../support/driver.rs"]

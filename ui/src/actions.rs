@@ -48,6 +48,15 @@ pub fn give(store: Store, command: Command) {
 
 /// Gives a command that takes its time, and holds `busy` meanwhile: a second one is not given.
 pub fn give_once(store: Store, busy: RwSignal<bool>, command: Command) {
+    give_once_then(store, busy, command, |_| {});
+}
+
+fn give_once_then(
+    store: Store,
+    busy: RwSignal<bool>,
+    command: Command,
+    then: impl FnOnce(Reply) + 'static,
+) {
     if busy.get_untracked() {
         return;
     }
@@ -56,8 +65,9 @@ pub fn give_once(store: Store, busy: RwSignal<bool>, command: Command) {
         let answer = bridge::command(command).await;
         // the panel may be another one by now
         busy.try_set(false);
-        if let Err(error) = answer {
-            store.failed(error.message);
+        match answer {
+            Ok(reply) => then(reply),
+            Err(error) => store.failed(error.message),
         }
     });
 }
@@ -91,6 +101,19 @@ pub fn ask_model(store: Store, session: SessionId) {
     if untrack(|| may_switch(store, session)) {
         store.switching.set(Some(session));
     }
+}
+
+/// Starts over in the same model with what was said so far, and opens the new session.
+pub fn start_fresh(store: Store, busy: RwSignal<bool>, session: SessionId) {
+    let Some(entry) = store.entry(session) else {
+        return;
+    };
+    let model = entry.view.with_untracked(|view| view.row.model.clone());
+    give_once_then(store, busy, Command::SwitchModel { session, model }, move |reply| {
+        if let Reply::Created(session) = reply {
+            store.open(session);
+        }
+    });
 }
 
 /// Archives the session and opens `next`, its neighbour in the list.

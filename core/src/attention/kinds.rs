@@ -138,6 +138,8 @@ pub enum RowState {
     ComingBack,
     /// Finished its turn.
     YourTurn,
+    /// Its context stays full and nothing continues it: a fresh session may be needed.
+    ContextGivenUp,
     /// Asked a question.
     Question,
     /// Presents a plan.
@@ -186,7 +188,7 @@ impl RowState {
         match self {
             RowState::Running => "running",
             RowState::ComingBack => "starting",
-            RowState::YourTurn => "needs_you",
+            RowState::YourTurn | RowState::ContextGivenUp => "needs_you",
             RowState::Question => "question",
             RowState::PlanReady => "plan_approval",
             RowState::Permission => "permission_request",

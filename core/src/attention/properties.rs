@@ -22,11 +22,11 @@ fn any_view() -> impl Strategy<Value = RowView> {
         proptest::option::of(proptest::sample::select(PendingAction::ALL)),
         times.clone(),
         proptest::option::of(times),
-        any::<(bool, bool, bool, bool)>(),
+        any::<(bool, bool, bool, bool, bool)>(),
         (proptest::option::of("[ -~]{0,60}"), any_launch()),
     )
         .prop_map(|(status, pending, changed, hide, flags, (words, launch))| {
-            let (delivered, deleted, turn, cannot_launch) = flags;
+            let (delivered, deleted, turn, cannot_launch, gave_up) = flags;
             let mut view = view(status, pending);
             view.row.status_changed_at.0 += changed;
             view.row.hide_since = hide.map(|at| Wall(view.row.status_changed_at.0 + at));
@@ -35,6 +35,7 @@ fn any_view() -> impl Strategy<Value = RowView> {
             view.row.turn = view.row.turn.filter(|_| turn);
             view.row.words = words;
             view.row.cannot_launch = cannot_launch;
+            view.row.context_gave_up = gave_up;
             (view.live.place, view.live.relaunch) = launch;
             view
         })
@@ -58,7 +59,8 @@ fn holds(v: &RowView, on: bool, age: i64) -> Result<(), TestCaseError> {
     prop_assert_eq!(a.section == Section::Hidden, row.is_gone());
     prop_assert_eq!(a.needs_person, a.section.needs_person());
     prop_assert_eq!(a.pill.is_some(), a.pill_tooltip.is_some());
-    prop_assert_eq!(a.pill.is_some(), a.strip.is_some());
+    let given_up = a.state == RowState::ContextGivenUp;
+    prop_assert_eq!(a.pill.is_some() || given_up, a.strip.is_some());
     prop_assert!(!a.label.is_empty() || row.is_gone());
     if let Some(words) = a.reason.words() {
         prop_assert!(words.chars().count() <= words::REASON_MAX_CHARS, "{}", words);
@@ -103,6 +105,7 @@ fn holds(v: &RowView, on: bool, age: i64) -> Result<(), TestCaseError> {
             || matches!(
                 a.state,
                 RowState::YourTurn
+                    | RowState::ContextGivenUp
                     | RowState::Question
                     | RowState::PlanReady
                     | RowState::Permission

@@ -66,7 +66,7 @@ const COMING: &str = "Running | green-400 | RingPulsing | starting | Coming back
 const HOLDING: &str = "Running | orange-400 | Clock | waiting | Waiting | - | Agent is waiting | - | - | - | - | person false open false";
 const YOUR_TURN: &str = "NeedsYou | amber-400 | Diamond | needs_you | Your turn | - | Your turn | 0 | - | - | - | person true open false";
 const LAUNCH_ERROR: &str = "Interrupted | red-400 | Triangle | error | Error | it could not be launched | It could not be launched | 0 | Retry | Launch failed — Retry tries again now. | It could not be launched. | person true open false";
-const STALLED: &str = "NeedsYou | orange-400 | OpenDiamond | stalled | Stalled? | nothing continues it yet | Stopped mid-task; nothing continues it yet | 0 | Continue | Sends “Please continue.” | Stopped mid-task; nothing continues it yet. | person true open false";
+const STALLED: &str = "NeedsYou | orange-400 | OpenDiamond | stalled | Stalled? | stopped mid-task | Stopped mid-task | 0 | Continue | Sends “Please continue.” | Stopped mid-task. | person true open false";
 const PAUSED: &str = "Other | grey-400 | TwoBars | paused | Paused by you | - | - | 0 | Continue | Sends “Please continue.” |  | person false open false";
 const ENDED: &str = "Other | grey-400 | Ring | ended | Ended | - | - | 0 | Continue | Sends “Please continue.” |  | person false open false";
 const GONE: &str =
@@ -120,7 +120,7 @@ fn expected(status: Status, pending: Option<PendingAction>, hidden: bool, on: bo
     }
 }
 
-// proves: HD-01, HD-02, HD-03, HD-04, HD-07, HD-09, HD-10, HD-11, HD-12, HD-21, HD-22, RF-03, RF-04, RT-01, RT-02, RT-03, RT-09, RT-10, RT-24, UI-01, UI-02, UI-03, UI-04, UI-05, UI-06, UI-07, UI-08, UI-10, UI-11, UI-12, UI-14, A-13
+// proves: HD-01, HD-02, HD-03, HD-04, HD-07, HD-09, HD-10, HD-11, HD-12, HD-21, HD-22, RF-03, RF-04, RT-01, RT-02, RT-03, RT-09, RT-10, RT-16, RT-24, UI-01, UI-02, UI-03, UI-04, UI-05, UI-06, UI-07, UI-08, UI-10, UI-11, UI-12, UI-14, A-13, AC-01
 #[test]
 fn every_legal_pair_at_every_age_under_both_policies() {
     let mut seen = 0;
@@ -353,8 +353,8 @@ fn words_of_the_system_are_the_reason_cut_and_the_strip_whole() {
     assert_eq!(look_at(&billing, 0, true).strip, Some(Strip { text: text.into() }));
 
     let mut done = view(Status::NeedsYou, None);
-    done.row.words = Some("may need a fresh session".into());
-    assert_eq!(look_at(&done, 0, true).reason.words().as_deref(), Some("may need a fresh session"));
+    done.row.words = Some("signed in again".into());
+    assert_eq!(look_at(&done, 0, true).reason.words().as_deref(), Some("signed in again"));
     done.row.answer_line = Some("The race is fixed.".into());
     done.row.delivered = true;
     let found = look_at(&done, 0, true);
@@ -396,4 +396,29 @@ fn a_waiting_row_says_what_it_waits_for_and_calls_nobody() {
     let seen = look_at(&lost, 0, true);
     assert_eq!(seen.reason.words().as_deref(), Some("background task was lost"));
     assert_eq!((seen.label, seen.pill), ("Stalled?", Some(Pill::Continue)));
+}
+
+const GIVEN_UP: &str = "NeedsYou | amber-400 | Diamond | needs_you | Your turn | may need a fresh session | May need a fresh session | 0 | - | - | May need a fresh session. | person true open false";
+
+// proves: UI-06
+#[test]
+fn a_context_give_up_is_the_persons_turn_with_a_strip_and_without_a_pill() {
+    let mut given_up = view(Status::NeedsYou, None);
+    given_up.row.context_gave_up = true;
+    assert_eq!(line(&look_at(&given_up, 0, true)), GIVEN_UP);
+    // the row says it short, whatever else is known
+    given_up.row.words = Some("may need a fresh session: there was nothing to compact.".into());
+    let found = look_at(&given_up, 0, true);
+    assert_eq!(found.reason.words().as_deref(), Some("may need a fresh session"));
+    let whole = "May need a fresh session: there was nothing to compact.";
+    assert_eq!(found.row_tooltip.as_deref(), Some(whole));
+    assert_eq!(found.strip, Some(Strip { text: whole.into() }));
+    // an answer after all is an answer, and a turn that is open again is one
+    let mut answered = given_up.clone();
+    (answered.row.delivered, answered.row.words) = (true, None);
+    let found = look_at(&answered, 0, true);
+    assert_eq!((found.state, found.strip), (RowState::YourTurn, None));
+    given_up.row.status = Status::Running;
+    given_up.row.words = None;
+    assert_eq!(line(&look_at(&given_up, 0, true)), RUNNING);
 }

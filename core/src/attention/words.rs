@@ -66,13 +66,14 @@ pub(super) fn reason(state: RowState, view: &RowView, now: Wall) -> Reason {
     match state {
         RowState::Running => Reason::Activity(view.live.activity.clone()),
         RowState::YourTurn => said(your_turn(row)),
+        RowState::ContextGivenUp => fixed(prompt::MAY_NEED_FRESH_SESSION),
         RowState::Question => said(row.card.as_ref().and_then(question)),
         RowState::PlanReady => said(row.card.as_ref().and_then(plan)),
         RowState::Permission => said(row.card.as_ref().map(permission)),
         RowState::SignIn => fixed("nothing retries it yet"),
         RowState::Stopped => fixed("by you"),
         RowState::Stalled if lost_task(row) => fixed(prompt::TASK_LOST),
-        RowState::Stalled => fixed("nothing continues it yet"),
+        RowState::Stalled => fixed("stopped mid-task"),
         RowState::RateLimited => fixed("no auto-resume yet"),
         RowState::Holding => awaited(row).map_or(Reason::None, |what| fixed(&what)),
         RowState::CutOffRetrying => match hindrance(view) {
@@ -104,13 +105,17 @@ pub(super) fn row_tooltip(state: RowState, view: &RowView, now: Wall) -> Option<
         }
         RowState::YourTurn if row.delivered => "Finished; your turn",
         RowState::YourTurn => return Some(row.words.clone().unwrap_or("Your turn".into())),
+        RowState::ContextGivenUp => {
+            let words = row.words.clone();
+            return Some(capital(words.unwrap_or(prompt::MAY_NEED_FRESH_SESSION.into())));
+        }
         RowState::Question | RowState::PlanReady | RowState::Permission => {
             return reason(state, view, now).words();
         }
         RowState::SignIn => return Some(with_words("Signed out; nothing retries it yet", row)),
         RowState::Stopped => "Stopped by you",
         RowState::Stalled if lost_task(row) => return Some(capital(prompt::TASK_LOST.into())),
-        RowState::Stalled => "Stopped mid-task; nothing continues it yet",
+        RowState::Stalled => "Stopped mid-task",
         RowState::RateLimited => {
             return Some(with_words("Usage limit reached; nothing resumes it yet", row));
         }
@@ -180,6 +185,7 @@ pub(super) fn strip(state: RowState, view: &RowView, now: Wall) -> String {
         | RowState::Running
         | RowState::ComingBack
         | RowState::YourTurn
+        | RowState::ContextGivenUp
         | RowState::Question
         | RowState::PlanReady
         | RowState::Permission

@@ -178,7 +178,7 @@ impl State {
             | Outcome::Text => None,
         };
         let why = why.map(|why| format!(": {why}")).unwrap_or_default();
-        let words = format!("may need a fresh session{why}");
+        let words = format!("{}{why}", prompt::MAY_NEED_FRESH_SESSION);
         self.leave_to_person(cx, id, (Status::NeedsYou, None), "context give-up", Some(words));
         if tell {
             self.gave_up_context(cx, id);

@@ -117,7 +117,9 @@ impl Session {
                     request["model"].as_str().unwrap_or(protocol::DEFAULT_MODEL).to_owned();
                 json!({"model": self.model})
             }
-            "get_context_usage" => protocol::context_usage(&self.model, self.context),
+            "get_context_usage" => {
+                protocol::context_usage(&self.model, self.context, self.context_window())
+            }
             "get_settings" => {
                 json!({"effective": {}, "sources": [], "applied": {"model": self.model}})
             }

@@ -26,6 +26,8 @@ pub(crate) const LONGEST_LINE: usize = 64 * 1024 * 1024;
 pub(crate) const CONTEXT_WINDOW: u64 = 1_000_000;
 /// Context tokens of a turn, unless `usage N` says otherwise.
 pub(crate) const CONTEXT_TOKENS: u64 = 1200;
+/// Context tokens after a compaction, unless `compact N` says otherwise.
+pub(crate) const COMPACTED_TOKENS: u64 = 2600;
 /// Output tokens reported per API call, as in the recordings.
 pub(crate) const OUTPUT_TOKENS: u64 = 20;
 /// Cost reported per API call, in dollars, as in the recordings.

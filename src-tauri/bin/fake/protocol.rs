@@ -125,9 +125,8 @@ pub(crate) fn handshake(mode: &str, busy: bool) -> Value {
 }
 
 /// The answer to `get_context_usage`.
-pub(crate) fn context_usage(model: &str, used: u64) -> Value {
-    let window = context_window(model);
-    let percentage = (used * 100 + window / 2) / window;
+pub(crate) fn context_usage(model: &str, used: u64, window: u64) -> Value {
+    let percentage = (used * 100 + window / 2) / window.max(1);
     json!({
         "categories": [{"id": "messages", "name": "Messages", "tokens": used, "kind": "used"},
                        {"id": "free_space", "name": "Free space", "tokens": window.saturating_sub(used), "kind": "free"}],

@@ -17,7 +17,9 @@
 //! | `background SECONDS ANSWER` | Bash in the background, a real `sleep`; the turn that follows answers ANSWER |
 //! | `daemon SECONDS` | a `sleep` that left the group by a double fork and ignores SIGTERM |
 //! | `retry N MS` | N times `api_retry`, each followed by that wait |
-//! | `usage N` | from here on the context holds N tokens |
+//! | `usage N [of WINDOW]` | from here on the context holds N tokens, of at most WINDOW |
+//! | `compact [N]` | the CLI shortens the history to N tokens by itself, and the turn goes on |
+//! | `no-compact [TEXT]` | from here on the message `/compact` fails with TEXT |
 //! | `stderr TEXT`, `garbage`, `long N`, `split` | noise: a stderr line; non-JSON output; a line of N bytes; the next non-ASCII line cut inside a character |
 //! | `raw BYTES` | these bytes as they are, without a line end of their own; `\n`, `\r` and `\xHH` stand for theirs |
 //! | `drip` | from here on every byte is a write of its own |
@@ -35,6 +37,7 @@
 //! | `fail-first K [STEP]` | the first K attempts at this message do STEP (default `kill`), later ones go on |
 //! | `forget [quiet]` | at a start only: the conversation to resume is deleted first; `quiet` says so on stderr alone |
 
+use crate::{compact, limits};
 use serde_json::Value;
 
 /// One step of a scripted turn; see the table above.
@@ -54,7 +57,9 @@ pub(crate) enum Step {
     Background { seconds: u64, answer: String },
     Daemon(u64),
     Retry { times: u64, wait_ms: u64 },
-    Usage(u64),
+    Usage { tokens: u64, window: Option<u64> },
+    Compact(u64),
+    NoCompact(String),
     Stderr(String),
     Garbage,
     Long(usize),
@@ -172,7 +177,11 @@ fn step(text: &str) -> Result<Step, String> {
         }
         "daemon" => Step::Daemon(number(rest)?),
         "retry" => Step::Retry { times: number(first)?, wait_ms: number(second.trim())? },
-        "usage" => Step::Usage(number(rest)?),
+        "usage" => usage(rest).ok_or_else(|| bad("N or N of WINDOW is missing"))?,
+        "compact" if rest.is_empty() => Step::Compact(limits::COMPACTED_TOKENS),
+        "compact" => Step::Compact(number(rest)?),
+        "no-compact" if rest.is_empty() => Step::NoCompact(compact::FAILED.to_owned()),
+        "no-compact" => Step::NoCompact(rest.to_owned()),
         "stderr" => Step::Stderr(rest.to_owned()),
         "garbage" => Step::Garbage,
         "long" => {
@@ -232,6 +241,14 @@ fn json_and_ask(text: &str) -> Result<(Value, bool), String> {
     let json = if json.is_empty() { "{}" } else { json };
     let value: Value = serde_json::from_str(json).map_err(|error| format!("bad JSON ({error})"))?;
     value.is_object().then_some((value, ask)).ok_or_else(|| "no JSON object".to_owned())
+}
+
+fn usage(text: &str) -> Option<Step> {
+    let (tokens, window) = match text.split_once(" of ") {
+        Some((tokens, window)) => (tokens, Some(window.trim().parse().ok()?)),
+        None => (text, None),
+    };
+    Some(Step::Usage { tokens: tokens.trim().parse().ok()?, window })
 }
 
 fn api_error(status: &str, rest: &str) -> Option<Step> {

@@ -65,6 +65,10 @@ pub(crate) struct Session {
     pub(crate) totals: Totals,
     /// Tokens in the context, as `usage N` set them.
     pub(crate) context: u64,
+    /// How many it holds, as `usage N of WINDOW` set it.
+    pub(crate) window: Option<u64>,
+    /// Why the message `/compact` fails, if it does.
+    pub(crate) compact_error: Option<String>,
     pub(crate) busy: bool,
     /// What its turns left to wait for.
     pub(crate) waits: Vec<Wait>,
@@ -110,6 +114,8 @@ impl Session {
             record: Record::open(&config, &id),
             totals: Totals::default(),
             context: crate::limits::CONTEXT_TOKENS,
+            window: None,
+            compact_error: None,
             busy: false,
             waits: Vec::new(),
             pending: None,

@@ -46,7 +46,9 @@ pub(crate) fn befall(args: &Args) -> Result<bool, String> {
             | Step::Background { .. }
             | Step::Daemon(_)
             | Step::Retry { .. }
-            | Step::Usage(_)
+            | Step::Usage { .. }
+            | Step::Compact(_)
+            | Step::NoCompact(_)
             | Step::Garbage
             | Step::Long(_)
             | Step::Split

@@ -39,7 +39,12 @@ impl Turn<'_> {
                 }
             }
             Step::Retry { times, wait_ms } => self.retry(*times, *wait_ms)?,
-            Step::Usage(tokens) => self.session.context = *tokens,
+            Step::Usage { tokens, window } => {
+                self.session.context = *tokens;
+                self.session.window = window.or(self.session.window);
+            }
+            Step::Compact(tokens) => self.compact(*tokens),
+            Step::NoCompact(words) => self.session.compact_error = Some(words.clone()),
             Step::Stderr(text) => eprintln!("{text}"),
             Step::Garbage => self.session.out.raw(
                 b"this is no JSON {\n\xff\xfe\x1b[?25h\n{\"type\":\"assistant\",\"mess\n[1,2]\n",

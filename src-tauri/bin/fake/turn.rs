@@ -8,7 +8,7 @@ use crate::script::{self, Step};
 use crate::session::{Incoming, Session};
 use crate::steps::Flow;
 use crate::transcript::text_of;
-use crate::{ids, limits, persona, process, protocol};
+use crate::{compact, ids, limits, persona, process, protocol};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
@@ -58,6 +58,10 @@ struct Plan {
 
 /// Runs one turn for the messages in `batch`.
 pub(crate) fn run(session: &mut Session, batch: Vec<Incoming>) {
+    if compact::is_command(&batch) {
+        batch.into_iter().for_each(|message| session.compact_on_command(message));
+        return;
+    }
     let text = batch.iter().map(|message| text_of(&message.content)).collect::<Vec<_>>().join("\n");
     let attempt = session.attempts.peek(&text);
     let plan = plan(session, &attempt);
@@ -251,6 +255,7 @@ impl Turn<'_> {
     pub(crate) fn result(&mut self, facts: Value) {
         let session = &mut *self.session;
         let (model, cost) = (session.model.clone(), session.cost());
+        let window = session.context_window();
         session.last_failed = facts["is_error"] == true;
         let common = json!({
             "type": "result", "duration_ms": self.clock.millis(), "duration_api_ms": self.clock.millis(),
@@ -259,7 +264,7 @@ impl Turn<'_> {
             "modelUsage": {(model.clone()): {
                 "inputTokens": session.totals.input, "outputTokens": session.totals.calls * limits::OUTPUT_TOKENS,
                 "cacheReadInputTokens": 0, "cacheCreationInputTokens": 0,
-                "contextWindow": protocol::context_window(&model), "maxOutputTokens": 128_000, "costUSD": cost}},
+                "contextWindow": window, "maxOutputTokens": 128_000, "costUSD": cost}},
         });
         session.totals.results += 1;
         let whole = protocol::with(common, facts.as_object().cloned().unwrap_or_default());
@@ -280,5 +285,10 @@ impl Session {
     /// Dollars so far, as if calls had a price.
     pub(crate) fn cost(&self) -> f64 {
         self.totals.calls as f64 * limits::COST_PER_CALL
+    }
+
+    /// How many tokens the context holds.
+    pub(crate) fn context_window(&self) -> u64 {
+        self.window.unwrap_or_else(|| protocol::context_window(&self.model))
     }
 }

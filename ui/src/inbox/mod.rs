@@ -8,7 +8,6 @@ mod search;
 mod sidebar;
 mod still;
 
-pub use row::context_percent;
 pub use search::project;
 pub use sidebar::{Sidebar, focus_list, focus_search};
 

@@ -4,8 +4,10 @@ use super::{project, row_id, use_inbox};
 use crate::icons::StateShape;
 use crate::model::{Entry, use_store};
 use crate::now::{age, clock_time, spoken_age};
+use crate::session::percent;
 use leptos::prelude::*;
 use omniscio_core::attention::{self, Attention, Pill, RowState, Section};
+use omniscio_core::context::ContextLevel;
 use omniscio_core::id::SessionId;
 use omniscio_core::ipc::RowView;
 use omniscio_core::session::Status;
@@ -156,24 +158,19 @@ fn Tag(facts: Signal<RowView>) -> impl IntoView {
 }
 
 fn tag(view: &RowView) -> Option<(String, &'static str)> {
-    let used = context_percent(view).filter(|percent| *percent >= 90);
+    let full = view.live.context.filter(|usage| usage.level() == ContextLevel::Red);
     let queued = view.live.queue.len();
     // rule: A-16
     let finished = (view.row.status, view.row.pending) == (Status::NeedsYou, None);
     let tasks = Some(view.live.background).filter(|tasks| finished && *tasks > 0);
-    match (used, queued) {
-        (Some(percent), _) => Some((format!("{percent} %"), "context")),
+    match (full, queued) {
+        (Some(usage), _) => Some((format!("{} %", percent(usage)), "context")),
         (None, 0) => tasks.map(|tasks| match tasks {
             1 => ("1 task".to_owned(), "tasks"),
             tasks => (format!("{tasks} tasks"), "tasks"),
         }),
         (None, queued) => Some((format!("+{queued}"), "queued")),
     }
-}
-
-/// How full the model's context is, in whole per cent rounded down; `None` when unknown.
-pub fn context_percent(view: &RowView) -> Option<u64> {
-    view.live.context.map(|usage| usage.percent().min(100))
 }
 
 /// What a row says: title, label, reason, project, age, then unread, queued and the key.
@@ -231,8 +228,8 @@ mod tests {
         assert_eq!(tag(&view), None);
         view.live.context = Some(ContextUsage { tokens: 187_999, window: 200_000 });
         assert_eq!(tag(&view), Some(("93 %".into(), "context")));
-        view.live.context = None;
-        assert_eq!(context_percent(&view), None);
+        view.live.context = Some(ContextUsage { tokens: 179_999, window: 200_000 });
+        assert_eq!(tag(&view), None);
     }
 
     // proves: A-16

@@ -54,7 +54,7 @@ mod tests {
         let seen = attention(&view, &Policy::default(), &Limits::default(), Now::default());
         let found = |query: &str| matches(query, &view, &seen);
         for yes in
-            ["", "race", "RACE fix", "billing", "in:bill is:stalled", "model:opus", "continues"]
+            ["", "race", "RACE fix", "billing", "in:bill is:stalled", "model:opus", "mid-task"]
         {
             assert!(found(yes), "{yes}");
         }

@@ -1,9 +1,10 @@
 //! The panel's header: title, what the session is and where, Archive and More. Acts only by commands.
 
+use super::meter::ContextMeter;
 use crate::actions;
 use crate::dialogs::tilde;
 use crate::icons::{Icon, StateShape, Symbol};
-use crate::inbox::{context_percent, use_inbox};
+use crate::inbox::use_inbox;
 use crate::model::use_store;
 use crate::now::duration;
 use leptos::ev;
@@ -149,38 +150,6 @@ fn Meta(session: SessionId) -> impl IntoView {
 #[component]
 fn Part(text: Signal<Option<String>>, class: &'static str) -> impl IntoView {
     move || text.get().map(|text| view! { <span class=format!("meta-part {class}")>{text}</span> })
-}
-
-/// How full the model's context is; left out until it is known.
-#[component]
-fn ContextMeter(view: Memo<Option<RowView>>) -> impl IntoView {
-    let percent = Memo::new(move |_| view.get().as_ref().and_then(context_percent));
-    move || {
-        percent.get().map(|percent| {
-            let (level, words) = match percent {
-                0..75 => ("calm", ""),
-                75..90 => ("filling", ", getting full"),
-                _ => ("full", ", nearly full"),
-            };
-            view! {
-                <span
-                    class="meta-part context"
-                    role="meter"
-                    aria-valuemin="0"
-                    aria-valuemax="100"
-                    aria-valuenow=percent.to_string()
-                    aria-label=format!("Context {percent} percent{words}")
-                    data-level=level
-                >
-                    "Context"
-                    <span class="meter">
-                        <span class="meter-fill" style=("width", format!("{percent}%")) />
-                    </span>
-                    <span class="meter-number">{format!("{percent} %")}</span>
-                </span>
-            }
-        })
-    }
 }
 
 /// What is wanted rarely: rename, the session's id, end, delete.

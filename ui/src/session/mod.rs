@@ -1,8 +1,10 @@
 //! The panel of the open session: header, conversation, status, composer. Lays out, decides nothing.
 
 mod banner;
+mod fresh;
 mod header;
 mod held;
+mod meter;
 mod status;
 
 use crate::cards::CardView;
@@ -13,6 +15,7 @@ use banner::SwitchBanner;
 use header::Header;
 pub(crate) use header::model_name;
 use leptos::prelude::*;
+pub(crate) use meter::percent;
 use omniscio_core::id::SessionId;
 use status::Status;
 

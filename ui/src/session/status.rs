@@ -1,6 +1,7 @@
 //! The status region over the composer: the missing folder, another program on the conversation, and
 //! the strip with its one pill. What a session is, it asks the core.
 
+use super::fresh::FreshStart;
 use super::held::HeldStrip;
 use crate::actions;
 use crate::dialogs::{tilde, tilde_words};
@@ -8,7 +9,7 @@ use crate::icons::{Icon, StateShape, Symbol};
 use crate::model::use_store;
 use crate::now::clock_time;
 use leptos::prelude::*;
-use omniscio_core::attention::{Pill, Tone};
+use omniscio_core::attention::{Pill, RowState, Tone};
 use omniscio_core::id::SessionId;
 
 const PILL_TIP_ID: &str = "pill-tip";
@@ -59,6 +60,8 @@ fn StatusStrip(session: SessionId) -> impl IntoView {
     let seen = Memo::new(move |_| store.attention(session).filter(|seen| seen.strip.is_some()));
     let red = move || seen.get().is_some_and(|seen| seen.tone == Tone::Red);
     let held = Memo::new(move |_| store.view(session).is_some_and(|view| view.live.held.is_some()));
+    let pill = move || seen.get().is_some_and(|seen| seen.pill.is_some());
+    let fresh = move || seen.get().is_some_and(|seen| seen.state == RowState::ContextGivenUp);
     let text = move || {
         // the strip above says it, and where
         let seen = seen.get().filter(|_| !held.get())?;
@@ -77,13 +80,14 @@ fn StatusStrip(session: SessionId) -> impl IntoView {
                 <StateShape of=seen />
                 <span class="strip-label">{move || seen.get().map(|seen| seen.label)}</span>
                 <span class="strip-text" title=text>{shown}</span>
-                <PillButton session=session />
+                <Show when=pill><PillButton session=session /></Show>
+                <Show when=fresh><FreshStart session=session /></Show>
             </div>
         </Show>
     }
 }
 
-/// The one button of the strip. Its text and name are exactly its label; the key is drawn by the
+/// The one pill of the strip. Its text and name are exactly its label; the key is drawn by the
 /// style sheet.
 #[component]
 fn PillButton(session: SessionId) -> impl IntoView {

@@ -68,8 +68,6 @@ pub(crate) struct Row {
     pub label: &'static str,
     /// Its helper.
     pub helper: &'static str,
-    /// A quiet line for a setting whose engine is not in this version.
-    pub later: bool,
     /// Its value.
     pub value: fn(&Settings) -> bool,
     /// The change that sets it.
@@ -90,7 +88,6 @@ pub(crate) const ROWS: [Row; 5] = [
         key: "abortedResponseRecoveryEnabled",
         label: "Aborted-response recovery",
         helper: "When the CLI drops a reply mid-way, retry it automatically (up to twice a day per session).",
-        later: false,
         value: |settings| settings.aborted_response_recovery_enabled,
         change: SettingChange::AbortedResponseRecoveryEnabled,
         disabled_by: |switches| switches.aborted_response_recovery.then_some(SWITCH_NAMES[0]),
@@ -102,7 +99,6 @@ pub(crate) const ROWS: [Row; 5] = [
         key: "contextStallAutoRecoverEnabled",
         label: "Auto-Recover When Out of Context",
         helper: "When a turn stops because its context is full, compact and continue automatically.",
-        later: true,
         value: |settings| settings.context_stall_auto_recover_enabled,
         change: SettingChange::ContextStallAutoRecoverEnabled,
         disabled_by: |_| None,
@@ -114,7 +110,6 @@ pub(crate) const ROWS: [Row; 5] = [
         key: "autoContinueMidTaskEnabled",
         label: "Auto-Continue Mid-Task",
         helper: "Nudge the agent whenever it stops mid-task. Aggressive; off by default.",
-        later: true,
         value: |settings| settings.auto_continue_mid_task_enabled,
         change: SettingChange::AutoContinueMidTaskEnabled,
         disabled_by: |_| None,
@@ -125,7 +120,6 @@ pub(crate) const ROWS: [Row; 5] = [
         key: "showInterruptions",
         label: "Show interruptions",
         helper: "Shows the hidden rows that record a cut-off turn and what was retried.",
-        later: false,
         value: |settings| settings.show_interruptions,
         change: SettingChange::ShowInterruptions,
         disabled_by: |_| None,
@@ -137,7 +131,6 @@ pub(crate) const ROWS: [Row; 5] = [
         key: "relentlessSessionRelaunch",
         label: "Keep Relaunching a Session Until It's Back",
         helper: "When a session that was running fails to launch because the machine is momentarily overloaded (a transient OS hiccup), keep retrying — with a growing gap between tries — until it comes back, instead of giving up after a few attempts. Genuine errors still stop and turn red.",
-        later: false,
         value: |settings| settings.relentless_session_relaunch,
         change: SettingChange::RelentlessSessionRelaunch,
         disabled_by: |switches| switches.relentless_relaunch.then_some(SWITCH_NAMES[5]),

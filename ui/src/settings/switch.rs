@@ -45,13 +45,6 @@ pub(super) fn SwitchRow(
                     disabled()
                         .map(|name| view! { <span class="setting-variable">{format!("{name}=1")}</span> })
                 }}
-                {row
-                    .later
-                    .then(|| {
-                        view! {
-                            <span class="setting-later">"Takes effect with a later version."</span>
-                        }
-                    })}
             </div>
             <div class="setting-end">
                 {move || {

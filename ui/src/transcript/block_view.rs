@@ -12,7 +12,7 @@ use leptos::prelude::*;
 use omniscio_core::attention::{RowState, Tone};
 use omniscio_core::block::{Block, BlockKind};
 use omniscio_core::message::Origin;
-use omniscio_core::prompt::NOTE_FRESH_SESSION;
+use omniscio_core::prompt::{NOTE_AUTO_RECOVERING, NOTE_FRESH_SESSION};
 use omniscio_core::time::Wall;
 
 /// A bubble folds after this many lines.
@@ -105,13 +105,13 @@ fn BlockView(seq: u64) -> impl IntoView {
         Some(Form::Assistant) => view! { <Reply seq=seq text=text at=at /> }.into_any(),
         Some(Form::Thinking) => view! { <Thinking seq=seq text=text /> }.into_any(),
         // rule: UI-24
-        Some(Form::Line) => {
-            view! { <p class="note" data-testid="note">{move || text.get()}</p> }.into_any()
-        }
+        Some(Form::Line) => view! { <Note text=text /> }.into_any(),
+        // rule: CS-16
         Some(Form::GiveUp) => {
             view! { <p class="give-up" role="note" data-testid="give-up">{move || text.get()}</p> }
                 .into_any()
         }
+        // rule: CS-11
         Some(Form::Boundary) => view! {
             <p class="boundary" data-testid="boundary">
                 <span>{move || text.get()}</span>
@@ -134,6 +134,19 @@ fn BlockView(seq: u64) -> impl IntoView {
             </Show>
             {inner}
         </div>
+    }
+}
+
+/// A small line of the app's own.
+#[component]
+fn Note(text: Memo<String>) -> impl IntoView {
+    // rule: CS-12
+    let recovers = move || text.with(|text| text == NOTE_AUTO_RECOVERING);
+    view! {
+        <p class="note" data-testid="note">
+            <Show when=recovers><span class="note-symbol"><Symbol icon=Icon::Again /></span></Show>
+            {move || text.get()}
+        </p>
     }
 }
 
@@ -201,6 +214,7 @@ fn cut_off(seq: u64) -> Memo<Option<Tone>> {
         match seen.state {
             RowState::Running | RowState::ComingBack => None,
             RowState::YourTurn
+            | RowState::ContextGivenUp
             | RowState::Question
             | RowState::PlanReady
             | RowState::Permission
