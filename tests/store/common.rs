@@ -10,6 +10,7 @@ use omniscio_core::session::{
 use omniscio_core::supervisor::Write;
 use omniscio_core::time::{Day, Wall};
 use omniscio_core::verdict::{Actor, Source};
+use omniscio_core::waiting::{DeferredWork, TaskKind, WaitTask, Wake};
 use omniscio_lib::supervise::store::{Committed, Store};
 use rusqlite::Connection;
 use serde_json::json;
@@ -170,6 +171,7 @@ impl Chance {
             model: self.maybe(Self::text),
             permission_mode: self
                 .maybe(|c| c.pick(&[PermissionMode::Plan, PermissionMode::DontAsk])),
+            endpoint: self.maybe(Self::text),
             user_settings_only: self.coin(),
             status: self.pick(Status::ALL),
             pending: self.maybe(|c| c.pick(PendingAction::ALL)),
@@ -199,6 +201,7 @@ impl Chance {
             prints_markers: self.coin(),
             context: self
                 .maybe(|c| ContextUsage { tokens: c.below(1 << 40), window: 1 + c.below(1 << 40) }),
+            deferred_work: self.maybe(Self::deferred_work),
             parent: self.maybe(Self::uuid),
             launch_request: self.maybe(Self::text),
             gates: (0..self.below(3)).map(|_| self.gate()).collect(),
@@ -214,6 +217,14 @@ impl Chance {
                 .maybe(|c| ChildMark { pid: c.below(1 << 22) as u32, start: c.0.next_u64() }),
             id,
         }
+    }
+
+    fn deferred_work(&mut self) -> DeferredWork {
+        let wake =
+            Wake { key: self.text(), at: self.maybe(Self::wall), prompt: self.text(), cron: None };
+        let kind = self.pick(&[TaskKind::Command, TaskKind::Monitor, TaskKind::Agent]);
+        let task = WaitTask { id: self.text(), kind, name: self.text() };
+        DeferredWork { wakes: [wake].into(), tasks: [task].into() }
     }
 
     fn gate(&mut self) -> Gate {
