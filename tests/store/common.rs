@@ -172,6 +172,7 @@ impl Chance {
             endpoint: self.maybe(Self::text),
             permission_mode: self
                 .maybe(|c| c.pick(&[PermissionMode::Plan, PermissionMode::DontAsk])),
+            endpoint: self.maybe(Self::text),
             user_settings_only: self.coin(),
             status: self.pick(Status::ALL),
             pending: self.maybe(|c| c.pick(PendingAction::ALL)),
@@ -217,6 +218,14 @@ impl Chance {
                 .maybe(|c| ChildMark { pid: c.below(1 << 22) as u32, start: c.0.next_u64() }),
             id,
         }
+    }
+
+    fn deferred_work(&mut self) -> DeferredWork {
+        let wake =
+            Wake { key: self.text(), at: self.maybe(Self::wall), prompt: self.text(), cron: None };
+        let kind = self.pick(&[TaskKind::Command, TaskKind::Monitor, TaskKind::Agent]);
+        let task = WaitTask { id: self.text(), kind, name: self.text() };
+        DeferredWork { wakes: [wake].into(), tasks: [task].into() }
     }
 
     fn gate(&mut self) -> Gate {

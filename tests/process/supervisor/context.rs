@@ -104,6 +104,7 @@ fn of_another_engine(app: &App, ground: &Ground) -> SessionId {
         model: Some("gpt-5.1".to_string()),
         permission_mode: None,
         account: None,
+        endpoint: None,
         user_settings_only: false,
     });
     let Ok(Reply::Created(session)) = made else { panic!("{made:?}") };
