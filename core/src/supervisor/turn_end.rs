@@ -2,6 +2,7 @@
 //! emitter of aborted responses (AB-04).
 
 use super::Write;
+use super::change::alert;
 use super::ladder::GivenUp;
 use super::live::{Child, Session};
 use super::{Cx, State};
@@ -397,6 +398,10 @@ impl State {
             return;
         };
         let before = session.live.before_local.take();
+        if let Some(before) = &before {
+            // what it goes back to was told when it was entered
+            cx.before.insert(id, alert(before));
+        }
         self.change(cx, id, Actor::TurnEnd, "local command", |row| {
             match &before {
                 Some(before) => {
