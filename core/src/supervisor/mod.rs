@@ -22,6 +22,7 @@ mod lane;
 mod launching;
 mod live;
 mod liveness;
+mod local;
 mod looks;
 pub(crate) mod mcp;
 mod question;

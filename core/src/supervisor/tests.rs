@@ -268,10 +268,14 @@ fn a_local_command_leaves_the_row_as_it_was() {
     rig.create("hello");
     rig.spawn_and_shake();
     rig.answer_turn("Hi.");
+    assert_eq!(rig.notified, 1);
+    let session = rig.id();
+    assert!(rig.command(Command::MarkRead { session, read: true }).is_ok());
     let before = rig.row();
     rig.send("/cost");
     rig.local_result("cost", "$0.01");
     let after = rig.row();
+    assert_eq!((after.unread, rig.notified), (false, 1), "it was told of this state");
     assert_eq!((after.status, after.pending), (before.status, before.pending));
     assert_eq!((after.delivered, after.replay), (before.delivered, before.replay));
     assert_eq!(after.status_changed_at, before.status_changed_at);
