@@ -10,7 +10,7 @@ use omniscio_core::session::{
 use omniscio_core::supervisor::Write;
 use omniscio_core::time::{Day, Wall};
 use omniscio_core::verdict::{Actor, Source};
-use omniscio_core::waiting::DeferredWork;
+use omniscio_core::waiting::{DeferredWork, TaskKind, WaitTask, Wake};
 use omniscio_lib::supervise::store::{Committed, Store};
 use rusqlite::Connection;
 use serde_json::json;
@@ -169,7 +169,6 @@ impl Chance {
             created_at: self.wall(),
             account: self.text(),
             model: self.maybe(Self::text),
-            endpoint: self.maybe(Self::text),
             permission_mode: self
                 .maybe(|c| c.pick(&[PermissionMode::Plan, PermissionMode::DontAsk])),
             endpoint: self.maybe(Self::text),

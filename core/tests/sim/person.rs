@@ -156,7 +156,7 @@ impl World {
                 let on = self.dice.chance(600);
                 let change: fn(bool) -> SettingChange = self.dice.weighted(&[
                     (3, SettingChange::AbortedResponseRecoveryEnabled as fn(bool) -> _),
-                    (2, SettingChange::RelentlessSessionRelaunch),
+                    (5, SettingChange::RelentlessSessionRelaunch),
                     (2, SettingChange::ContextStallAutoRecoverEnabled),
                     (3, SettingChange::AutoContinueMidTaskEnabled),
                 ]);

@@ -51,8 +51,9 @@ impl World {
             return;
         }
         let line = if wait.task { lines::tasks(&[]) } else { lines::fired() };
+        let session = child.session;
         self.put_out(key, Out::Bytes(line, Phase::Free));
-        self.oracle.wait_ends(&wait, &mut self.report);
+        self.oracle.wait_ends(session, &wait, &mut self.report);
         if let Some(child) = self.children.get_mut(&key)
             && child.wake_up(&mut self.dice, None)
         {

@@ -88,6 +88,8 @@ pub(super) struct Book {
     pub(super) cancelled: bool,
     /// The person brings it back, whoever is named for it.
     pub(super) resumes: bool,
+    /// The wake-up that its child fires, until the app has heard of it.
+    pub(super) firing: Option<String>,
     /// Calls that set or began something it waits for, and whether each is a task.
     pub(super) waits_begun: BTreeMap<String, bool>,
     /// The app has read one of them in the turn that runs.

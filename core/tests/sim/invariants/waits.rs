@@ -23,13 +23,14 @@ impl Oracle {
         self.book(id).waits_begun.insert(call.to_string(), task);
     }
 
-    /// The CLI fires a wake-up of its own, or its task has ended.
-    pub(crate) fn wait_ends(&mut self, wait: &Wait, report: &mut Report) {
+    /// The CLI fires a wake-up of its own, or its task has ended. What the app never hears of before it
+    /// dies, and the CLI with it, has not fired.
+    pub(crate) fn wait_ends(&mut self, id: SessionId, wait: &Wait, report: &mut Report) {
         if wait.task {
             report.hit("waits: a task ends");
         } else {
             report.hit("waits: the child fires");
-            self.fires(prompt(&wait.call));
+            self.book(id).firing = Some(prompt(&wait.call));
         }
     }
 
@@ -65,6 +66,8 @@ impl Oracle {
         if let StreamEvent::Init(_) = event {
             book.waits_heard = false;
         }
+        let fired = matches!(event, StreamEvent::Lifecycle { wakeup_source: Some(_), .. });
+        let fired = book.firing.take_if(|_| fired);
         if let StreamEvent::Assistant(line) = event {
             let marked = |content: &Content| matches!(content, Content::Text(text) if contains_final_marker(text));
             // a final message behind its marker comes first
@@ -73,6 +76,9 @@ impl Oracle {
         if let StreamEvent::User(echo) = event {
             let of_wait = |call: &String| book.waits_begun.contains_key(call);
             book.waits_heard |= echo.results.iter().any(|result| of_wait(&result.tool_use));
+        }
+        if let Some(prompt) = fired {
+            self.fires(prompt);
         }
     }
 
