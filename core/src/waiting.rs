@@ -130,7 +130,7 @@ pub struct HoldFacts<'a> {
 
 /// Whether a session whose turn is over deliberately waits, and how long that may last.
 pub fn hold(facts: HoldFacts<'_>, limits: &Limits) -> Verdict<HoldFor> {
-    // rule: A-16, WD-01, OD-50
+    // rule: A-16, WD-01
     if facts.marked {
         return Verdict::NotMine(Why::Delivered);
     }
@@ -173,7 +173,7 @@ pub struct WakeFacts {
 /// Whether the app sends a wake-up that is due: only when the child that owned it is gone, and never
 /// twice. `GiveUp`: this firing is let go.
 pub fn wake_due(row: &SessionRow, wake: &Wake, facts: WakeFacts) -> Verdict<()> {
-    // rule: A-09, WD-03, OD-50, OD-65
+    // rule: A-09, WD-03
     let deliberate = row.is_gone() || matches!(row.status, Status::Paused | Status::Ended);
     if deliberate {
         return Verdict::GiveUp(Why::Deliberate);

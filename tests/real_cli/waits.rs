@@ -94,7 +94,7 @@ fn a_wake_up_is_fired_by_the_cli_that_set_it_and_by_nobody_else() {
     });
 }
 
-// proves: A-09, WD-03, OD-50
+// proves: A-09, WD-03
 #[test]
 fn a_wake_up_whose_cli_was_killed_is_sent_by_the_app() {
     in_namespace("waits::a_wake_up_whose_cli_was_killed_is_sent_by_the_app", || {

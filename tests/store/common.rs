@@ -204,7 +204,7 @@ impl Chance {
             parent: self.maybe(Self::uuid),
             launch_request: self.maybe(Self::text),
             gates: (0..self.below(3)).map(|_| self.gate()).collect(),
-            deferred_work: self.maybe(|_| DeferredWork::default()),
+            deferred_work: self.maybe(Self::deferred_work),
             card: self.maybe(Self::card),
             words: self.maybe(Self::text),
             resets_at: self.maybe(Self::wall),

@@ -247,7 +247,6 @@ impl State {
         let stoppable = match session.row.status {
             Status::Starting | Status::Running => true,
             Status::NeedsYou | Status::Error => session.row.in_shape(),
-            // rule: OD-50
             Status::Waiting => session.row.pending.is_none(),
             Status::Stalled | Status::Paused | Status::Ended | Status::Archived => false,
         };

@@ -38,6 +38,10 @@ impl State {
                 let failed = row.pending.filter(|p| *p == PendingAction::RecoveryFailed);
                 (row.status, row.pending) = (Status::NeedsYou, failed);
             }
+            if (row.status, row.pending) == (Status::Waiting, None) && row.deferred_work.is_none() {
+                // what it waited for came to its end meanwhile
+                row.status = Status::NeedsYou;
+            }
             row.turn = None;
         });
         self.arm(cx, id);

@@ -315,7 +315,6 @@ impl State {
         let Some(session) = self.sessions.get(&id) else {
             return;
         };
-        // rule: OD-50
         let free = matches!(session.row.status, Status::NeedsYou | Status::Waiting);
         if free && session.row.pending.is_none() {
             self.send_next(cx, id);

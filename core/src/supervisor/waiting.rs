@@ -269,7 +269,6 @@ impl State {
 
     /// A turn begins. Wake-ups that nobody but the app would fire end with a message of the person.
     pub(super) fn wait_ends_with_turn(&mut self, cx: &mut Cx, id: SessionId, person: bool) {
-        // rule: OD-50
         let Some(session) = self.session(id) else {
             return;
         };

@@ -45,7 +45,7 @@ impl State {
 
     /// The CLI began a turn for a wake-up that was due: nobody else sends it.
     pub(super) fn fired_by_child(&mut self, cx: &mut Cx, id: SessionId, source: &str) {
-        // rule: A-09, T28
+        // rule: A-09
         let now = cx.now;
         let Some(session) = self.sessions.get(&id) else {
             return;
@@ -160,7 +160,7 @@ impl State {
     /// The app sends a wake-up itself: taken from the row and put into the queue in one step, so that
     /// no crash sends it twice. What holds messages holds it too (OD-65).
     fn send_wakeup(&mut self, cx: &mut Cx, id: SessionId, wake: &Wake) {
-        // rule: A-09, OD-50
+        // rule: A-09
         self.decided(cx, id, Actor::WaitingHold, "act: the wake-up is sent");
         self.fired(cx, id, &wake.key, cx.now);
         let text = prompt::wakeup_text(&wake.prompt);

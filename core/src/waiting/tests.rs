@@ -20,7 +20,7 @@ fn every(every_ms: Option<Millis>) -> Wake {
     wake(Some(Cron { recurring: true, every_ms }))
 }
 
-// proves: A-16, WD-01, OD-50
+// proves: A-16, WD-01
 #[test]
 fn what_holds_a_row_and_for_how_long() {
     let limits = Limits::default();
@@ -62,7 +62,7 @@ fn what_holds_a_row_and_for_how_long() {
     }
 }
 
-// proves: A-09, OD-50, OD-65
+// proves: A-09
 #[test]
 fn a_due_wake_up_is_sent_only_when_nobody_else_fires_it() {
     let row = SessionRow::new(Uuid(1), String::new(), String::new(), String::new(), Wall(0));

@@ -3,7 +3,8 @@
 
 use crate::dice::Dice;
 use crate::lines;
-use crate::scripts::{self, Beat, Ending, Phase, Script, Trouble};
+use crate::scripts::{self, Beat, Phase, Script};
+use crate::troubles::{self, Ending, Trouble};
 use crate::waits::Wait;
 use omniscio_core::id::{CliSessionId, MessageId, SessionId, Uuid};
 use omniscio_core::launch::Conversation;
@@ -260,8 +261,8 @@ impl Child {
     }
 
     fn works(&mut self, dice: &mut Dice, messages: &[Uuid], trouble: Option<Trouble>) {
-        self.ending = scripts::ending(trouble, self.marks && self.marked);
-        self.tokens = scripts::tokens(trouble);
+        self.ending = troubles::ending(trouble, self.marks && self.marked);
+        self.tokens = troubles::tokens(trouble);
         let of = (trouble, self.marks);
         self.play(scripts::turn(dice, self.conversation.id(), messages, of));
     }

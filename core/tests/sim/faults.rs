@@ -3,7 +3,7 @@
 
 use crate::clock::{HOUR, MINUTE, SECOND};
 use crate::dice::Dice;
-use crate::scripts::{self, Trouble};
+use crate::troubles::{self, Trouble};
 use omniscio_core::settings::KillSwitches;
 
 /// The weather of one world, in events of a thousand.
@@ -39,7 +39,7 @@ pub(crate) struct Faults {
 
 impl Faults {
     pub(crate) fn random(dice: &mut Dice) -> Faults {
-        let mostly = dice.chance(300).then(|| scripts::trouble(dice));
+        let mostly = dice.chance(300).then(|| troubles::trouble(dice));
         Faults {
             turns: dice.weighted(&[(2, 150), (4, 450), (2, 800), (1, 1000)]),
             mostly,
@@ -92,7 +92,7 @@ impl Faults {
         }
         match self.mostly {
             Some(mostly) if dice.chance(700) => Some(mostly),
-            Some(_) | None => Some(scripts::trouble(dice)),
+            Some(_) | None => Some(troubles::trouble(dice)),
         }
     }
 }

@@ -5,7 +5,8 @@ use crate::bugs::Bug;
 use crate::cli::{Entry, Out, Sent, What};
 use crate::clock::SECOND;
 use crate::lines;
-use crate::scripts::{self, Phase};
+use crate::scripts::Phase;
+use crate::troubles;
 use crate::world::{Event, Looked, World};
 use omniscio_core::id::{SessionId, Uuid};
 use omniscio_core::message::{LineText, Origin, UserLine};
@@ -118,7 +119,7 @@ impl World {
     fn tell_usage(&mut self, key: u64, request: &str) {
         let knows = self.dice.weighted(&[(12, Some(true)), (1, Some(false)), (2, None)]);
         let Some(child) = self.children.get(&key).filter(|child| child.alive) else { return };
-        let usage = (child.tokens, scripts::WINDOW);
+        let usage = (child.tokens, troubles::WINDOW);
         if let Some(knows) = knows.or(self.faults.is_calm().then_some(true)) {
             let line = lines::context_usage(request, knows.then_some(usage));
             self.put_out(key, Out::Bytes(line, Phase::Free));
@@ -231,7 +232,7 @@ impl World {
         let mut events = child.decoder.push(&bytes[..cut]);
         events.extend(child.decoder.push(&bytes[cut..]));
         self.oracle.inv_64(&whole, &events);
-        if self.bug == Some(Bug::AnswerUnread) && child.tokens > scripts::WINDOW * 9 / 10 {
+        if self.bug == Some(Bug::AnswerUnread) && child.tokens > troubles::WINDOW * 9 / 10 {
             events.retain_mut(unread);
         }
         if first {

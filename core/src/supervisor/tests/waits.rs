@@ -1,5 +1,6 @@
 //! Rows that wait: what the recorded streams make of a row, and who wakes it.
 
+mod befallen;
 mod replayed;
 mod woken;
 

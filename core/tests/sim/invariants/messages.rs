@@ -1,13 +1,13 @@
 //! Messages: invariants 5, 20, 44 (persist before act), the tool rule of A-04, and the queue of A-10.
 
-use super::{Book, Oracle};
+use super::{Book, Oracle, concludes};
 use crate::report::Report;
 use crate::store::Store;
 use omniscio_core::id::{MessageId, SessionId};
 use omniscio_core::message::{LineText, MessageState, Origin, UserLine};
 use omniscio_core::session::{PendingAction, SessionRow, Status};
 use omniscio_core::stream::{Content, ControlAsk, PartialKind, StreamEvent};
-use omniscio_core::supervisor::State;
+use omniscio_core::supervisor::{State, Write};
 use std::collections::BTreeSet;
 
 impl Oracle {
@@ -189,6 +189,15 @@ impl Oracle {
     /// The person allowed a call: from here on it runs.
     pub(crate) fn allowed(&mut self, id: SessionId, call: &str) {
         set_started(self.book(id), call, true);
+    }
+
+    /// Results whose turns these writes conclude.
+    pub(super) fn read_results(&mut self, writes: &[Write], report: &mut Report) {
+        let read = self.books.iter().filter(|(_, book)| book.result.is_some());
+        let read: Vec<SessionId> = read.map(|(id, _)| *id).collect();
+        for id in read.into_iter().filter(|id| concludes(writes, *id)) {
+            self.answered(id, report);
+        }
     }
 
     /// A `result` is read and stored.

@@ -4,7 +4,7 @@
 //! contract's default limits, never those of the world, and never the reducer's inner state beyond the
 //! rows it shows.
 //!
-//! - whole: 1 to 5, 7 to 15, 18 to 20, 26 to 33, 35 to 37, 39, 41 to 44, 47 to 53, 55 to 60, 64, 65;
+//! - whole: 1 to 5, 7 to 15, 17 to 20, 23, 26 to 33, 35 to 37, 39, 41 to 44, 47 to 53, 55 to 62, 64, 65;
 //! - as far as they are built: 6 (gates of an agent), 16 (the retry budget and the ladder), 34 (once per
 //!   entry, never of what needs nobody), 38 (the scan, the turn's end), 40 (the scan never claims a row of
 //!   the usage limit: 4), 46 (scan and ladder); 20 means results that reach the app, 26 no poll and no dock;
@@ -278,15 +278,7 @@ impl Oracle {
             self.heard(*session, event);
             self.hears_waits(*session, event);
         }
-        let told: Vec<SessionId> = self
-            .books
-            .iter()
-            .filter(|(_, book)| book.result.is_some())
-            .map(|(id, _)| *id)
-            .collect();
-        for id in told.into_iter().filter(|id| concludes(writes, *id)) {
-            self.answered(id, report);
-        }
+        self.read_results(writes, report);
         self.failed(writes, (store, clock.at), report);
         for write in writes {
             match write {

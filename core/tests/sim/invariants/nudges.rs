@@ -3,7 +3,7 @@
 
 use super::{Change, Oracle};
 use crate::report::Report;
-use crate::scripts::Ending;
+use crate::troubles::Ending;
 use omniscio_core::block::BlockKind;
 use omniscio_core::engine::{EngineFamily, engine_family};
 use omniscio_core::id::SessionId;

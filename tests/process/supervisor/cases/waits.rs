@@ -58,7 +58,7 @@ fn a_session_waits_until_its_cli_wakes_it() {
     }
 }
 
-// proves: A-09, WD-03, OD-50
+// proves: A-09, WD-03
 #[test]
 fn a_wake_up_whose_cli_was_killed_is_sent_by_the_app_once() {
     let ground = Ground::new();

@@ -103,7 +103,7 @@ fn a_command_that_was_moved_to_the_background_holds_the_row_for_half_an_hour() {
     assert_eq!((rig.row().deferred_work, rig.view().live.background), (None, 1), "it still runs");
 }
 
-// proves, WD-03, OD-50
+// proves, WD-03
 #[test]
 fn a_wake_up_whose_cli_is_gone_is_sent_by_the_app() {
     let mut rig = at_work();

@@ -6,10 +6,9 @@ use crate::ipc::IpcCode;
 use crate::launch::Conversation;
 use crate::session::AbortCause;
 use crate::supervisor::Command;
-use crate::waiting::TaskKind;
 
 /// A session that waits for a wake-up in ten minutes.
-fn asleep() -> Rig {
+pub(super) fn asleep() -> Rig {
     let mut rig = at_work();
     wake_in(&mut rig, 10 * MINUTE);
     rig.answer_turn("Waiting for CI.");
@@ -104,7 +103,7 @@ fn the_last_tasks_end_waits_a_moment_for_the_turn_that_follows() {
     assert_eq!((state_of(&rig), rig.notified), (YOURS, 1), "no turn came");
 }
 
-// proves, WD-03, OD-50
+// proves, WD-03
 #[test]
 fn a_dead_child_loses_its_task_and_keeps_its_wake_up() {
     let mut rig = at_work();
@@ -243,7 +242,6 @@ fn a_cron_taken_back_wakes_nobody() {
     assert_eq!((state_of(&rig), rig.row().deferred_work), (YOURS, None));
 }
 
-// proves: OD-50
 #[test]
 fn a_message_of_the_person_ends_the_wait() {
     let mut rig = asleep();
@@ -273,7 +271,7 @@ fn a_message_of_the_person_ends_the_wait() {
     assert_eq!(rig.view().live.queue.len(), 1, "the message, and no wake-up behind it");
 }
 
-// proves: OD-50, WD-02
+// proves: WD-02
 #[test]
 fn stop_end_archive_and_delete_end_the_wait() {
     let session = asleep().id();
@@ -328,7 +326,7 @@ fn a_question_is_not_hidden_behind_a_wait() {
     assert_eq!(held, [Origin::Wakeup]);
 }
 
-// proves: OD-65, PS-05
+// proves: PS-05
 #[test]
 fn a_wake_up_waits_behind_a_cut_off_reply() {
     let mut rig = at_work();
@@ -377,95 +375,4 @@ fn a_wake_up_is_no_way_around_the_debounce() {
     assert_eq!(rig.spawned, 1);
     rig.pass(1);
     assert_eq!(rig.spawned, 2);
-}
-
-// proves: A-17
-#[test]
-fn a_local_command_does_not_end_a_wait() {
-    let mut rig = asleep();
-    rig.send("/cost");
-    rig.local_result("cost", "$0.01");
-    assert_eq!((state_of(&rig), work(&rig).wakes.len()), (WAITING, 1));
-}
-
-// proves: A-10
-#[test]
-fn what_waits_in_the_queue_goes_before_a_wait() {
-    let mut rig = at_work();
-    rig.send("and then this");
-    wake_in(&mut rig, 10 * MINUTE);
-    rig.answer_turn("Waiting.");
-    assert_eq!(
-        (state_of(&rig), rig.last_text().as_str()),
-        ((Status::Running, None), "and then this")
-    );
-}
-
-// proves: A-09
-#[test]
-fn a_closed_lid_leaves_the_cli_its_time_to_fire() {
-    let mut rig = asleep();
-    rig.pass(MINUTE);
-    rig.sleep(480 * MINUTE);
-    assert_eq!(state_of(&rig), WAITING);
-    rig.pass(5 * MINUTE - 1);
-    assert_eq!(state_of(&rig), WAITING);
-    rig.pass(1);
-    assert_eq!((state_of(&rig), wakeups(&rig).len()), (YOURS, 0));
-    // without a child it comes as soon as the lid is open
-    let mut rig = asleep();
-    rig.die();
-    rig.sleep(480 * MINUTE);
-    assert_eq!(rig.spawned, 2);
-}
-
-// proves: A-09
-#[test]
-fn a_clock_that_is_set_moves_no_wake_up() {
-    for step in [-7_200_000, 7_200_000] {
-        let mut rig = asleep();
-        rig.die();
-        let wall = rig.now().wall.0 + step;
-        rig.set_wall(crate::time::Wall(wall));
-        rig.pass(10 * MINUTE - 1);
-        assert_eq!(rig.spawned, 1, "{step}");
-        rig.pass(1);
-        assert_eq!(rig.spawned, 2, "{step}");
-    }
-}
-
-// proves: A-16, RG-01
-#[test]
-fn a_sub_agent_holds_a_restart_and_a_command_for_half_an_hour() {
-    for (kind, tool, after) in [("local_agent", "Agent", 1), ("local_bash", "Bash", 2)] {
-        let mut rig = at_work();
-        begin(&mut rig, "dev server", kind, tool);
-        rig.fail_turn(500);
-        assert_eq!(rig.row().pending, Some(PendingAction::ResponseAborted), "{tool}");
-        rig.pass(29 * MINUTE);
-        assert_eq!((rig.spawned, rig.row().retry_attempts), (1, 0), "{tool}");
-        rig.pass(2 * MINUTE);
-        assert_eq!(rig.spawned, after, "{tool}");
-        let note = crate::prompt::note_commands_ended("dev server");
-        assert_eq!(rig.notes(&note), after - 1, "{tool}");
-    }
-}
-
-#[test]
-fn hostile_alarms_stay_within_their_bounds() {
-    let mut rig = at_work();
-    for at in 0..200 {
-        let id = alloc::format!("c{at}");
-        call(&mut rig, &id, "CronCreate", json!({"cron": "x", "prompt": "p".repeat(100_000)}));
-        let at_ms = if at % 2 == 0 { i64::MAX } else { i64::MIN + at };
-        result(&mut rig, &id, Some(WakeSet { at_ms, cron: Some(id.clone()), recurring: true }));
-    }
-    let kept = work(&rig).wakes;
-    assert!(kept.len() <= 32 && kept.iter().all(|wake| wake.prompt.len() <= 16 * 1024));
-    let many: Vec<(&str, &str)> = (0..500).map(|_| ("t", "local_bash")).collect();
-    tasks(&mut rig, &many);
-    rig.answer_turn("Waiting.");
-    let held = work(&rig).tasks;
-    assert_eq!((state_of(&rig), held.len()), (WAITING, 32));
-    assert!(held.iter().all(|task| task.kind == TaskKind::Command));
 }
