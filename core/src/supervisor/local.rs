@@ -38,13 +38,11 @@ impl State {
                 let failed = row.pending.filter(|p| *p == PendingAction::RecoveryFailed);
                 (row.status, row.pending) = (Status::NeedsYou, failed);
             }
-            if (row.status, row.pending) == (Status::Waiting, None) && row.deferred_work.is_none() {
-                // what it waited for came to its end meanwhile
-                row.status = Status::NeedsYou;
-            }
             row.turn = None;
         });
         self.arm(cx, id);
+        // what the row waited for may have ended meanwhile
+        self.look_whether_waiting(cx, id);
         self.time_wait(cx.now, id, None);
         if let Some(words) = words {
             self.note(cx, id, &words);

@@ -237,7 +237,7 @@ impl State {
     }
 
     /// A row that waits for nothing any more is the person's.
-    fn look_whether_waiting(&mut self, cx: &mut Cx, id: SessionId) {
+    pub(super) fn look_whether_waiting(&mut self, cx: &mut Cx, id: SessionId) {
         let now = cx.now.mono;
         let ending = self.sessions.get(&id).and_then(|session| session.live.background.ends_at);
         if !self.is_waiting(id) || ending.is_some_and(|at| at > now) {

@@ -136,8 +136,10 @@ impl State {
         let session = self.sessions.get(&id)?;
         let live = &session.live;
         let late_at = live.background.due.get(&wake.key)?.plus(self.limits.wake_late_ms);
-        let queued =
-            |wanted: fn(Origin) -> bool| live.queue.iter().any(|queued| wanted(queued.origin));
+        let queue = || live.queue.iter();
+        // a command of the CLI's own takes nothing over
+        let spoken = queue().any(|one| one.origin.is_real_user() && !one.local_command);
+        let waiting = queue().any(|one| one.origin == Origin::Wakeup);
         let between = match live.child {
             Child::None => live.restart_under_way(),
             Child::Up { .. } => false,
@@ -149,8 +151,8 @@ impl State {
             child_up: live.child.is_up(),
             owned: live.background.own.contains(&wake.key),
             late: late_at <= now.mono,
-            person_queued: queued(Origin::is_real_user),
-            wakeup_queued: queued(|origin| origin == Origin::Wakeup),
+            person_queued: spoken,
+            wakeup_queued: waiting,
             restart_under_way: between,
             debounced: debounce_left(&session.row, restarted, &self.limits, now),
         };

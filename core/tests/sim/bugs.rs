@@ -3,6 +3,7 @@
 
 use crate::clock::HOUR;
 use crate::invariants::Broken;
+use crate::troubles::Trouble;
 use crate::world::World;
 use omniscio_core::limits::Limits;
 use omniscio_core::settings::KillSwitches;
@@ -323,7 +324,11 @@ fn a_fourth_nudge_is_caught() {
 
 #[test]
 fn a_fourth_auto_continue_is_caught() {
-    caught(Bug::FourthContinue, &["INV-17"]);
+    caught_in(Bug::FourthContinue, &["INV-17"], |world| {
+        world.store.settings.auto_continue_mid_task_enabled = true;
+        world.faults.mostly = Some(Trouble::MidTask);
+        world.live(30 * HOUR)
+    });
 }
 
 #[test]

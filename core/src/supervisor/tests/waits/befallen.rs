@@ -1,6 +1,6 @@
 //! What befalls a session while it waits: commands, the queue, the lid, the clock.
 
-use super::woken::asleep;
+use super::woken::{asleep, watching};
 use super::*;
 use crate::waiting::TaskKind;
 
@@ -28,6 +28,16 @@ fn a_wake_up_that_comes_due_behind_a_local_command_is_sent_after_it() {
     assert_eq!(wakeups(&rig).len(), 1);
     rig.answer_turn("<!-- omniscio:final-message -->\nCI is green.");
     assert_eq!(state_of(&rig), YOURS);
+}
+
+// proves
+#[test]
+fn a_local_command_goes_back_to_no_wait_that_has_ended_meanwhile() {
+    let mut rig = watching("local_bash", "Bash");
+    rig.send("/cost");
+    rig.pass(31 * MINUTE);
+    rig.local_result("cost", "$0.01");
+    assert_eq!((state_of(&rig), rig.row().deferred_work), (YOURS, None));
 }
 
 // proves: A-10

@@ -17,7 +17,7 @@ pub(super) fn asleep() -> Rig {
 }
 
 /// A session that waits for a task of this type.
-fn watching(kind: &str, tool: &str) -> Rig {
+pub(super) fn watching(kind: &str, tool: &str) -> Rig {
     let mut rig = at_work();
     begin(&mut rig, "t1", kind, tool);
     rig.answer_turn("Waiting for it.");
