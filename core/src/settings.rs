@@ -219,6 +219,19 @@ mod tests {
         assert_eq!(read("").1, [""; 0]);
     }
 
+    // proves: CS-25
+    #[test]
+    fn no_number_of_a_rule_is_a_setting() {
+        let serde_json::Value::Object(settings) =
+            serde_json::to_value(Settings::default()).expect("settings")
+        else {
+            panic!("settings are an object");
+        };
+        assert!(settings.contains_key("contextStallAutoRecoverEnabled"));
+        let number = settings.iter().find(|(_, value)| value.is_number());
+        assert_eq!(number, None, "thresholds and caps are constants");
+    }
+
     // proves: ST-05, ST-08
     #[test]
     fn settings_have_defaults_and_refuse_what_is_ill_typed() {

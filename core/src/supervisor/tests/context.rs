@@ -2,6 +2,7 @@
 
 use super::rig::Rig;
 use super::*;
+use crate::id::Rng;
 use crate::message::Origin;
 use crate::prompt;
 use crate::settings::SettingChange;
@@ -349,4 +350,42 @@ fn a_rung_that_finds_the_context_full_leaves_the_row_given_up_and_tells_once() {
         assert_eq!(state_of(&rig), (Status::NeedsYou, Some(PendingAction::RecoveryFailed)));
     }
     assert_eq!(rig.give_up_notes(), 1);
+}
+
+// proves: CS-10, INV-61
+#[test]
+fn claude_is_never_made_to_compact_whatever_its_turns_end_in() {
+    let mut rig = running(None);
+    let mut dice = Rng::new(61);
+    for turn in 0..1_000_u32 {
+        match state_of(&rig).0 {
+            Status::Running => {}
+            // what was empty with room left is brought back
+            Status::Starting => rig.spawn_and_shake(),
+            Status::Waiting
+            | Status::NeedsYou
+            | Status::Error
+            | Status::Stalled
+            | Status::Paused
+            | Status::Ended
+            | Status::Archived => rig.send("go on"),
+        }
+        let mut of = |sides: u64| dice.next_u64() % sides;
+        rig.context = Some((of(210_000), 200_000)).filter(|_| of(8) > 0);
+        if of(3) == 0 {
+            rig.compact();
+        }
+        if of(2) == 0 {
+            rig.tool(&alloc::format!("t{turn}"), "ls");
+        }
+        match of(3) {
+            0 => rig.answer_turn("so far"),
+            1 => rig.answer_turn("<!-- omniscio:final-message -->\nDone."),
+            _ => rig.finish_empty(),
+        }
+        rig.pass(2_000);
+    }
+    let nudges = rig.nudges();
+    assert!(nudges.len() > 50, "{}", nudges.len());
+    assert!(nudges.iter().all(|text| text == prompt::PLEASE_CONTINUE));
 }

@@ -36,7 +36,7 @@ fn every_fact() -> impl Iterator<Item = StallFacts> {
     })
 }
 
-// proves: CS-02, CS-03, CS-04, CS-05, CS-06, CS-07, CS-14, CS-18, CS-28, CS-38, INV-63
+// proves: CS-02, CS-03, CS-04, CS-05, CS-06, CS-07, CS-14, CS-18, CS-28, CS-31, CS-38, INV-63
 #[test]
 fn the_decision_is_total_and_acts_only_on_a_turn_that_ran_out_of_room() {
     let (mut seen, limits) = (Vec::new(), Limits::default());

@@ -40,6 +40,16 @@ fn a_local_command_goes_back_to_no_wait_that_has_ended_meanwhile() {
     assert_eq!((state_of(&rig), rig.row().deferred_work), (YOURS, None));
 }
 
+// proves: CS-06, CS-31, WD-02
+#[test]
+fn a_full_context_is_left_alone_while_the_agent_waits() {
+    let mut rig = at_work();
+    rig.context = Some((200_000, 200_000));
+    wake_in(&mut rig, 10 * MINUTE);
+    rig.answer_turn("Waiting for CI.");
+    assert_eq!((state_of(&rig), rig.lines.len()), (WAITING, 1));
+}
+
 // proves: A-10
 #[test]
 fn what_waits_in_the_queue_goes_before_a_wait() {
