@@ -169,11 +169,6 @@ impl TurnFacts {
         !prompt::cut_markers(&self.final_text).trim().is_empty()
     }
 
-    /// The final message stands behind its marker and reached the person.
-    pub fn marker_delivered(&self) -> bool {
-        self.marked && self.delivered()
-    }
-
     /// Takes one event in.
     pub fn observe(&mut self, event: &StreamEvent, now: Mono, limits: &Limits) {
         match event {

@@ -2,7 +2,7 @@
 //! (CS). Here is also the other nudge, for a turn that stopped mid-task (AC): both write the same hidden
 //! sentence.
 
-use super::live::{Awaits, PendingEnd};
+use super::live::{Awaits, Live, PendingEnd};
 use super::turn_end::close;
 use super::{Act, Control, Cx, State};
 use crate::block::BlockKind;
@@ -123,6 +123,10 @@ impl State {
     /// other engine is made to.
     pub(super) fn recover_context(&mut self, cx: &mut Cx, id: SessionId, frozen: &Frozen) {
         // rule: CS-08, CS-09, CS-10, CS-12, CS-13, CS-26, CS-33, CS-37
+        if self.sessions.get(&id).is_some_and(|session| session.live.goes_on) {
+            self.leave_to_person(cx, id, (Status::NeedsYou, None), "goes on by itself", None);
+            return;
+        }
         if !self.takes_lines(id) {
             self.mark_aborted(cx, id, Status::Error, AbortCause::ProcessExit, None);
             return;
@@ -237,8 +241,17 @@ impl State {
         });
     }
 
+    /// While a pending end is decided by the next turn's first event: that turn is not ours to speak
+    /// into.
+    pub(super) fn set_goes_on(&mut self, id: SessionId, goes_on: bool) {
+        if let Some(session) = self.session(id) {
+            session.live.goes_on = goes_on;
+        }
+    }
+
     fn takes_lines(&self, id: SessionId) -> bool {
-        self.sessions.get(&id).is_some_and(|session| session.live.child.is_up())
+        let free = |live: &Live| live.child.is_up() && !live.goes_on;
+        self.sessions.get(&id).is_some_and(|session| free(&session.live))
     }
 
     /// A hidden line of ours: the row goes on working, nobody is told.

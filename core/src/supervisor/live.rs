@@ -183,6 +183,8 @@ pub(super) struct Live {
     pub copy_held: bool,
     /// How full the model's context is, by all that was said of it.
     pub context: ContextReading,
+    /// The next turn has begun by itself: nothing is sent into it.
+    pub goes_on: bool,
     /// Our question about it that is open.
     pub context_asked: Option<String>,
     pub model: Option<String>,
@@ -230,6 +232,7 @@ impl Live {
             held: None,
             copy_held: false,
             context: ContextReading::default(),
+            goes_on: false,
             context_asked: None,
             model: None,
             background: Background::default(),

@@ -32,7 +32,9 @@ impl State {
         }
         if begins_turn(&event) {
             // the next turn's first event decides a pending end (principle 2)
+            self.set_goes_on(id, true);
             self.conclude_pending(cx, id);
+            self.set_goes_on(id, false);
             self.begin_by_itself(cx, id, &event);
         }
         // before the turn forgets a call with its result

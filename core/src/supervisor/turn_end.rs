@@ -61,8 +61,8 @@ impl State {
             cx.log(Some(id), words);
         }
         let standing = self.standing(id);
-        let wait = self.wait_at_end(cx, id, &turn);
-        let frozen = Frozen { turn, outcome, asked, standing, wait };
+        let mut frozen = Frozen { turn, outcome, asked, standing, wait: None };
+        frozen.wait = self.wait_at_end(cx, id, &frozen);
         let maybe_gone = context.fresh_resume && result.is_error && result.num_turns == 0;
         if maybe_gone && self.ask_whether_gone(cx, id, &frozen, &result) {
             return;

@@ -10,8 +10,8 @@ use crate::stream::{
     AssistantLine, BackgroundTask, Content, LifecycleState, StreamEvent, UserEcho,
 };
 use crate::time::{Mono, Now};
-use crate::turn::TurnFacts;
 use crate::turn_end::Frozen;
+use crate::turn_end::finished_reason::{FinishedReason, turn_finished_reason};
 use crate::verdict::{Actor, Verdict, Why};
 use crate::waiting::{self, Alarm, AlarmCall, DeferredWork, HoldFacts, HoldFor, hold};
 use alloc::format;
@@ -146,12 +146,13 @@ impl State {
         row.is_some_and(|row| (row.status, row.pending) == (Status::Waiting, None))
     }
 
-    /// What the agent deliberately waits for at the end of this turn, if it does (gate 2).
+    /// What the agent deliberately waits for at the end of this turn, if it does (gate 2). `frozen` knows
+    /// of no wait yet.
     pub(super) fn wait_at_end(
         &mut self,
         cx: &mut Cx,
         id: SessionId,
-        turn: &TurnFacts,
+        frozen: &Frozen,
     ) -> Option<DeferredWork> {
         // rule: WD-01, WD-02, A-16
         let now = cx.now.mono;
@@ -162,7 +163,8 @@ impl State {
         let wakes = session.row.deferred_work.as_ref().map(|work| work.wakes.clone());
         let work =
             DeferredWork { wakes: wakes.unwrap_or_default(), tasks: background.tasks.clone() };
-        match self.hold_of(now, id, turn.marker_delivered()) {
+        let delivered = turn_finished_reason(frozen) == Some(FinishedReason::MarkerThenText);
+        match self.hold_of(now, id, delivered) {
             Verdict::Act(_) => Some(work),
             // the ordinary end of a turn
             Verdict::NotMine(Why::NothingAwaited) => None,

@@ -99,12 +99,15 @@ pub(crate) struct Child {
     /// What the app has read so far, and when: what its silence is measured by.
     pub(crate) phase: Phase,
     pub(crate) heard_at: u64,
+    /// A line to it was lost: it is of no use any more.
+    pub(crate) deaf: bool,
     /// How the turn ends that it plays, and how full its context is then.
-    pub(crate) ending: Ending,
+    ending: Ending,
+    /// How those ended whose results are on their way through the pipe.
+    pub(crate) endings: VecDeque<Ending>,
     pub(crate) tokens: u64,
-    /// The agent marks its final messages, and the app has stored that.
-    pub(crate) marks: bool,
-    pub(crate) marked: bool,
+    /// The agent marks its final messages.
+    marks: bool,
     /// When its turn began.
     pub(crate) began_at: u64,
     pub(crate) first_byte: bool,
@@ -150,10 +153,11 @@ impl Child {
             eof: false,
             phase: Phase::Start,
             heard_at: 0,
+            deaf: false,
             ending: Ending::Other,
+            endings: VecDeque::new(),
             tokens: 0,
             marks: session.0.is_multiple_of(2),
-            marked: false,
             began_at: 0,
             first_byte: false,
             pipe_at: 0,
@@ -261,7 +265,7 @@ impl Child {
     }
 
     fn works(&mut self, dice: &mut Dice, messages: &[Uuid], trouble: Option<Trouble>) {
-        self.ending = troubles::ending(trouble, self.marks && self.marked);
+        self.ending = troubles::ending(trouble);
         self.tokens = troubles::tokens(trouble);
         let of = (trouble, self.marks);
         self.play(scripts::turn(dice, self.conversation.id(), messages, of));
@@ -356,6 +360,7 @@ impl Child {
             }
             Beat::Wait(wait) => vec![Out::Wait(wait)],
             Beat::Result(line) => {
+                self.endings.push_back(self.ending);
                 self.busy = false;
                 self.leftovers = 0;
                 vec![Out::Bytes(line, Phase::Free)]

@@ -216,7 +216,8 @@ impl World {
         let heavy = self.load.is_heavy(at);
         let limit = phase_limit(child.phase, heavy);
         let in_time = limit.is_none_or(|limit| silent < limit) && !starting;
-        let healthy = child.alive && child.busy && !child.eof && !child.stopping && in_time;
+        let hears = !child.eof && !child.deaf && !child.stopping;
+        let healthy = child.alive && child.busy && hears && in_time;
         let session = child.session;
         let open = self.store.rows.get(&session).is_some_and(|row| row.turn.is_some());
         self.oracle.inv_09(session, healthy, open, at);

@@ -68,7 +68,7 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-// proves: RP-08, INV-01, INV-02, INV-03, INV-04, INV-05, INV-07, INV-08, INV-09, INV-10, INV-11, INV-12, INV-13, INV-14, INV-15, INV-17, INV-18, INV-19, INV-20, INV-23, INV-26, INV-27, INV-28, INV-29, INV-30, INV-31, INV-32, INV-33, INV-35, INV-36, INV-37, INV-39, INV-41, INV-42, INV-43, INV-44, INV-47, INV-48, INV-49, INV-50, INV-51, INV-52, INV-53, INV-55, INV-56, INV-57, INV-58, INV-59, INV-60, INV-61, INV-62, INV-64, INV-65, A-04, A-10, A-12, A-14, A-15, RS-09, RS-11, RS-13, RS-23, LV-01
+// proves: RP-08, INV-01, INV-02, INV-03, INV-04, INV-05, INV-07, INV-08, INV-09, INV-10, INV-11, INV-12, INV-13, INV-14, INV-15, INV-17, INV-18, INV-19, INV-20, INV-23, INV-26, INV-27, INV-28, INV-29, INV-30, INV-31, INV-32, INV-33, INV-35, INV-36, INV-37, INV-39, INV-41, INV-42, INV-43, INV-44, INV-47, INV-48, INV-49, INV-50, INV-51, INV-52, INV-53, INV-55, INV-56, INV-57, INV-58, INV-59, INV-60, INV-61, INV-62, INV-63, INV-64, INV-65, A-04, A-10, A-12, A-14, A-15, RS-09, RS-11, RS-13, RS-23, LV-01
 #[test]
 fn every_invariant_holds_in_virtual_days_of_trouble_and_then_all_settles() {
     let total = Mutex::new(Total::default());

@@ -329,6 +329,9 @@ impl Writer<'_> {
                     self.add(200, Beat::Line(lines::compact_boundary(), Phase::Between));
                 } else {
                     self.tool();
+                    if self.dice.chance(200) {
+                        self.wait();
+                    }
                     self.message();
                 }
                 let line = lines::result(&self.messages, &none);

@@ -65,6 +65,7 @@ impl World {
         let fails = self.dice.chance(self.faults.writes);
         let Some(child) = self.children.get_mut(&key) else { return };
         if fails || !child.alive {
+            child.deaf = true;
             let words = "Broken pipe".to_string();
             self.input(3, Input::WriteFailed { session, launch, words });
             return;
@@ -132,7 +133,6 @@ impl World {
     fn go_on(&mut self, key: u64) {
         let Some(child) = self.children.get_mut(&key) else { return };
         let trouble = self.faults.of_turn(&mut self.dice, self.clock.at);
-        child.marked = self.store.rows.get(&child.session).is_some_and(|row| row.prints_markers);
         match child.take_up(&mut self.dice, trouble, &mut self.files) {
             Ok(Some(sent)) => {
                 child.began_at = self.clock.at;
@@ -240,8 +240,12 @@ impl World {
             self.oracle.inv_03(session, others);
         }
         let over = whole.iter().any(|event| matches!(event, StreamEvent::Result(_)));
-        if over && let Some(child) = self.children.get(&key) {
-            self.oracle.turn_over(session, child.ending);
+        if over
+            && let Some(child) = self.children.get_mut(&key)
+            && let Some(ending) = child.endings.pop_front()
+        {
+            let marks = self.store.rows.get(&session).is_some_and(|row| row.prints_markers);
+            self.oracle.turn_over(session, ending.told(marks));
         }
         for event in events {
             self.feed(Input::Stream { session, launch, event });

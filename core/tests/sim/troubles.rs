@@ -76,19 +76,28 @@ pub(crate) enum Ending {
     Hopeless,
     /// In the middle of its task.
     MidTask,
+    /// In the middle of its reply.
+    Paused,
     /// In another way, or not at all.
     #[default]
     Other,
 }
 
-/// How the turn of this trouble ends. `marks`: the agent has marked an answer before.
-pub(crate) fn ending(trouble: Option<Trouble>, marks: bool) -> Ending {
+impl Ending {
+    /// How the app may take it. `marks`: it knows that the agent marks its answers; else any text is one.
+    pub(crate) fn told(self, marks: bool) -> Ending {
+        if self == Ending::MidTask && !marks { Ending::Answered } else { self }
+    }
+}
+
+/// How the turn of this trouble ends.
+pub(crate) fn ending(trouble: Option<Trouble>) -> Ending {
     match trouble {
         None | Some(Trouble::FullAnswer) => Ending::Answered,
         Some(Trouble::Stall | Trouble::CompactEmpty | Trouble::Full) => Ending::OutOfRoom,
         Some(Trouble::Refill) => Ending::Hopeless,
-        Some(Trouble::MidTask) if !marks => Ending::Answered,
-        Some(Trouble::MidTask | Trouble::Paused) => Ending::MidTask,
+        Some(Trouble::MidTask) => Ending::MidTask,
+        Some(Trouble::Paused) => Ending::Paused,
         Some(
             Trouble::Hang
             | Trouble::Exit

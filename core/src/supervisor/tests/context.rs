@@ -2,6 +2,7 @@
 
 use super::rig::Rig;
 use super::*;
+use crate::context::ContextUsage;
 use crate::id::Rng;
 use crate::message::Origin;
 use crate::prompt;
@@ -251,6 +252,31 @@ fn auto_continue_nudges_a_mid_task_stop_three_times_and_then_says_so() {
     assert_eq!((rig.row().auto_continue_count, state_of(&rig).0), (0, Status::Running));
     rig.answer_turn("<!-- omniscio:final-message -->\nDone.");
     assert_eq!((state_of(&rig), rig.row().delivered), (NEEDS_YOU, true));
+}
+
+// proves: A-10, AC-05
+#[test]
+fn nothing_is_sent_into_a_turn_that_began_by_itself() {
+    for (context, empty) in [(FULL, true), (Some((1_000, 200_000)), false)] {
+        let mut rig = running(None);
+        rig.switch(SettingChange::AutoContinueMidTaskEnabled(true));
+        rig.tamper(|row| row.prints_markers = true);
+        rig.context = None;
+        // the meter knows it from the turn before
+        rig.tamper(|row| {
+            row.context = context.map(|(tokens, window)| ContextUsage { tokens, window })
+        });
+        if empty {
+            rig.compact();
+            rig.finish_empty();
+        } else {
+            rig.answer_turn("first I");
+        }
+        assert_eq!(rig.row().turn_count, 1);
+        rig.begin_by_itself();
+        assert_eq!((rig.nudges().len(), rig.row().turn_count), (0, 2));
+        assert_eq!((state_of(&rig).0, rig.notified), (Status::Running, 0));
+    }
 }
 
 // proves: CS-28, AB-01

@@ -49,6 +49,8 @@ pub(super) struct Book {
     /// Since when the row is in the shape without a break.
     pub(super) in_shape_at: Option<u64>,
     pub(super) left_shape_at: Option<u64>,
+    /// Since when every tick may have found it in the shape.
+    pub(super) deferred_from: Option<u64>,
     pub(super) unseen_since: Option<u64>,
     pub(super) surfaced: bool,
     /// An outside hand changed the row and the app has not noticed.
@@ -100,5 +102,7 @@ pub(super) struct Book {
     pub(super) result: Option<Box<TurnResult>>,
     /// The result of the turn that was concluded last.
     pub(super) ended_by: Option<Box<TurnResult>>,
+    /// A line in the conversation says that its last turn said nothing.
+    pub(super) told_nothing: bool,
     pub(super) nudges: Nudges,
 }

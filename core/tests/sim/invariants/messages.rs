@@ -211,7 +211,10 @@ impl Oracle {
         if result.local_command.is_none() {
             self.turn_concluded(id, result.is_error, report);
         }
-        self.book(id).ended_by = Some(result);
+        let unhealed = !self.policy.thinking_only_recovery();
+        let book = self.book(id);
+        book.told_nothing = unhealed && !result.is_error && result.text.trim().is_empty();
+        book.ended_by = Some(result);
         if good {
             self.began_anew(id);
             let book = self.book(id);
@@ -259,7 +262,7 @@ impl Oracle {
         let says_nothing =
             (row.status, row.pending) == (Status::NeedsYou, None) && row.words.is_none();
         // with the kill switch of empty turns a line in the conversation says that nothing was said
-        let line_says_so = !self.policy.thinking_only_recovery() && !row.delivered;
+        let line_says_so = self.book(row.id).told_nothing && !row.delivered;
         if open && says_nothing && !line_says_so {
             self.fail("A-10", format!("message {} of {} is lost: {row:?}", message.id, row.id));
         }

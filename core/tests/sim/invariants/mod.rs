@@ -198,6 +198,7 @@ impl Oracle {
         book.foreign = true;
         book.shape_since = row.in_shape().then_some(at);
         book.in_shape_at = book.shape_since;
+        book.deferred_from = book.shape_since;
         book.unseen_since = None;
         book.entries += 1;
         self.refold(row);

@@ -9,6 +9,7 @@ use omniscio_core::engine::{EngineFamily, engine_family};
 use omniscio_core::id::SessionId;
 use omniscio_core::message::{LineText, Origin, UserLine};
 use omniscio_core::prompt;
+use omniscio_core::session::PendingAction;
 use omniscio_core::supervisor::Write;
 use omniscio_core::verdict::Actor;
 
@@ -94,6 +95,17 @@ impl Oracle {
             self.fail("INV-17", format!("nudge {count} in a row of {id}, given up: {gave_up}"));
         }
         self.inv_23(id, ending);
+        self.inv_63(change);
+    }
+
+    /// INV-63: nothing is recovered that is finished, asks something or waits on purpose.
+    fn inv_63(&mut self, change: &Change<'_>) {
+        let id = change.after.id;
+        let asks = change.after.pending.is_some_and(PendingAction::is_card);
+        let waits = self.book(id).waits_heard;
+        if asks || waits {
+            self.fail("INV-63", format!("{id} is nudged, asks: {asks}, waits: {waits}"));
+        }
     }
 
     fn auto_nudge(&mut self, id: SessionId, report: &mut Report) {
@@ -113,7 +125,7 @@ impl Oracle {
 
     /// INV-23: a turn that was finished is never nudged.
     fn inv_23(&mut self, id: SessionId, ending: Ending) {
-        if !matches!(ending, Ending::OutOfRoom | Ending::MidTask) {
+        if !matches!(ending, Ending::OutOfRoom | Ending::MidTask | Ending::Paused) {
             self.fail("INV-23", format!("{id} is nudged after a turn that ended {ending:?}"));
         }
     }

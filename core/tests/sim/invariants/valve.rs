@@ -58,7 +58,7 @@ impl Oracle {
             self.fail("INV-18", format!("the second forced replay within a minute, of {id}"));
         }
         let sound_from = self.heavy_from.max(self.recovery_from);
-        let since = self.book(id).in_shape_at.unwrap_or(at).max(sound_from);
+        let since = self.book(id).deferred_from.unwrap_or(at).max(sound_from);
         // ten ticks in a row span nine minutes; the answers to the first and to the last of them may take
         // their whole time
         if at - since < 9 * MINUTE - 11 * SECOND {

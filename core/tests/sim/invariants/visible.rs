@@ -42,6 +42,9 @@ impl Oracle {
             let same = taken_back || change.reason == "local command";
             let as_before = book.left_shape_at.filter(|_| same);
             book.in_shape_at = Some(as_before.unwrap_or(at));
+            // a turn of its own between two ticks breaks no row of ticks
+            let own_turn = actor == Actor::TurnEnd;
+            book.deferred_from = book.deferred_from.filter(|_| own_turn).or(book.in_shape_at);
         } else if was && !is {
             book.left_shape_at = book.in_shape_at.take();
         }
