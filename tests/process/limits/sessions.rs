@@ -21,6 +21,8 @@ const DESCRIPTORS: u64 = 400;
 fn all_come_back(wanted: i32, shortage: impl FnOnce() -> Shortage) {
     let ground = Ground::new();
     let app = App::start(watched_config(&ground));
+    // from then on no thread of the app's own ends and makes room for half a child
+    until_asked_for_its_version(&app);
     let held = shortage();
     let sessions = create(&app, &ground, MANY);
     let often = |of: &[Option<i32>]| of.len() >= 11;
@@ -61,7 +63,7 @@ fn without_processes_no_session_turns_red_and_all_come_back() {
     });
 }
 
-/// From then on no helper gives descriptors back.
+/// From then on no helper gives back descriptors or its thread.
 fn until_asked_for_its_version(app: &App) {
     app.until("version", |told| {
         told.events.iter().find(|event| matches!(event, Event::Cli(_))).map(drop)

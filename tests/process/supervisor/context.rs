@@ -68,11 +68,13 @@ fn a_turn_that_ran_out_of_room_is_finished_and_only_its_answer_is_told() {
             (view.row.id == session).then_some(view)
         });
         let usage = views.clone().filter_map(|view| view.live.context).next_back()?;
-        let mut statuses: Vec<Status> = views.map(|view| view.row.status).collect();
+        // whether the first look comes before the launch is nobody's business
+        let begun = views.skip_while(|view| view.row.status == Status::Starting);
+        let mut statuses: Vec<Status> = begun.map(|view| view.row.status).collect();
         statuses.dedup();
         (usage.tokens == 4000).then_some((statuses, usage))
     });
-    assert_eq!(statuses, [Status::Starting, Status::Running, Status::NeedsYou]);
+    assert_eq!(statuses, [Status::Running, Status::NeedsYou]);
     assert_eq!((usage.window, usage.percent()), (200_000, 2));
     assert_eq!(app.count(session, "launch: launch"), 1, "{:#?}", app.reasons(session));
 }

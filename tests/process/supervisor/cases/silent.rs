@@ -85,6 +85,7 @@ fn t04_a_start_that_prints_nothing_is_no_launch_and_says_its_last_words() {
     let ground = Ground::new();
     let mut config = config(ground.home.path());
     config.limits.handshake_ms = 3_000;
+    config.limits.secret_command_ms = 3_000;
     let app = App::start(config);
     let befalls = ground.home.path().join("config/fake-start");
     let asks = "Do you trust the files in this folder?";
