@@ -20,6 +20,7 @@ const TASK: &str = "Find the race in the token refresh and fix it, with a test t
 fn ground_of_a_cut_off_turn(hide_max_ms: u64) -> Ground {
     let mut ground = Ground::new();
     ground.limits.replay_debounce_ms = 600_000;
+    ground.limits.wake_late_ms = 700_000;
     ground.limits.hide_max_ms = hide_max_ms;
     ground.account("default", &[DIES; 4]);
     ground
