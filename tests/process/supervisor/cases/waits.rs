@@ -73,8 +73,7 @@ fn a_wake_up_whose_cli_was_killed_is_sent_by_the_app_once() {
     assert_eq!(app.count(session, "waiting-hold: the wake-up starts it"), 1, "{reasons:#?}");
     assert!(!app.called_before_the_end(session), "{reasons:#?}");
     assert!(!reasons.iter().any(|reason| reason.starts_with("abort:")), "{reasons:#?}");
-    let started = app.rows(session).into_iter().rev().find(|row| row.status == Status::Starting);
-    assert!(started.is_some_and(|row| row.status_changed_at >= due), "not before its time");
+    assert!(row.turn_since.is_some_and(|since| since >= due), "not before its time");
     assert_eq!((row.retry_attempts, row.deferred_work), (0, None));
     assert_eq!(app.bubbles(session), [WAKE_UP], "nobody's message");
 }
