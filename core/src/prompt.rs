@@ -126,7 +126,7 @@ pub const TOOLTIP_RETRY_LAUNCH: &str = "Launch failed — Retry tries again now.
 
 /// Whether the text carries the final-message marker (OD-01).
 pub fn contains_final_marker(text: &str) -> bool {
-    has_line(text, FINAL_MARKER)
+    after_final_marker(text).is_some()
 }
 
 /// What follows the last final-message marker of the text; `None` where it has none (OD-29).
@@ -141,12 +141,6 @@ pub fn after_final_marker(text: &str) -> Option<&str> {
         }
     }
     after
-}
-
-/// Whether `wanted` stands alone on a line of the text, outside code fences.
-pub fn has_line(text: &str, wanted: &str) -> bool {
-    let mut fence = Fence::default();
-    text.lines().any(|line| !fence.enter(line) && trim_end(line) == wanted)
 }
 
 /// The text without its marker lines. Everything shown, copied, exported or quoted passes through
