@@ -6,6 +6,7 @@
 
 mod redact;
 
+pub(in crate::supervise) use redact::quoted;
 pub use redact::{hide, hide_read, names_secret, redact};
 
 use super::clock::Clock;

@@ -101,17 +101,15 @@ impl State {
         if line.parent.is_some() || line.synthetic {
             return;
         }
-        let max = self.limits.wakes_max;
-        let limits = self.limits.clone();
-        let Some(session) = self.session(id) else {
+        let Some(session) = self.sessions.get_mut(&id) else {
             return;
         };
         for content in &line.content {
             let Content::ToolUse { id: call, name, input } = content else {
                 continue;
             };
-            if let Some(alarm) = AlarmCall::read(name, input, &limits) {
-                session.live.background.called(call, alarm, max);
+            if let Some(alarm) = AlarmCall::read(name, input, &self.limits) {
+                session.live.background.called(call, alarm, self.limits.wakes_max);
             }
         }
     }
@@ -218,10 +216,8 @@ impl State {
     /// When the wait is looked at again.
     pub(super) fn time_wait(&mut self, now: Now, id: SessionId, again: Option<Mono>) {
         let waits = self.is_waiting(id);
-        let limits = self.limits.clone();
-        if let Some(session) = self.session(id) {
-            let row = session.row.clone();
-            session.live.background.time(&row, waits, now, again, &limits);
+        if let Some(session) = self.sessions.get_mut(&id) {
+            session.live.background.time(&session.row, waits, now, again, &self.limits);
         }
     }
 

@@ -65,8 +65,8 @@ pub fn hide_read(value: &str) {
     read.drain(..over);
 }
 
-/// A value as it stands in a line of the log.
-fn quoted(value: &str) -> Option<String> {
+/// A value as it stands inside of a JSON string: in a line of the log, or of a child's output.
+pub(in crate::supervise) fn quoted(value: &str) -> Option<String> {
     let quoted = serde_json::Value::from(value).to_string();
     quoted.get(1..quoted.len() - 1).map(str::to_string)
 }

@@ -1,6 +1,7 @@
 //! Cuts one secret out of a stream of bytes, however the stream is cut into pieces.
 
 use super::Secret;
+use crate::supervise::logs;
 
 /// What stands where the secret stood.
 const CUT: &[u8] = b"[cut]";
@@ -19,8 +20,7 @@ pub(in crate::supervise) struct Cut {
 impl Cut {
     /// For this secret, unless it is too short to be one.
     pub(in crate::supervise) fn of(secret: &Secret) -> Option<Cut> {
-        let quoted = serde_json::Value::from(secret.expose()).to_string();
-        let secret = quoted.get(1..quoted.len() - 1)?.as_bytes().to_vec();
+        let secret = logs::quoted(secret.expose())?.into_bytes();
         (secret.len() >= SECRET_MIN).then_some(Cut { secret, tail: Vec::new() })
     }
 
