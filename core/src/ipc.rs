@@ -219,6 +219,13 @@ pub enum Reply {
     Done,
     /// A session was made.
     Created(SessionId),
+    /// A session was made as a copy of another.
+    Forked {
+        /// The new session.
+        session: SessionId,
+        /// What the person said that the copy does not hold, to be sent again in another form.
+        draft: Option<String>,
+    },
     /// A message was accepted.
     Accepted(MessageId),
     /// Why a row is as it is.

@@ -51,6 +51,8 @@ pub const NOTE_FRESH_SESSION: &str =
     "This session couldn't finish on its own — may need a fresh session.";
 /// What a row says of a session whose context stays full.
 pub const MAY_NEED_FRESH_SESSION: &str = "may need a fresh session";
+/// What a row says of a copy in which nothing was said yet.
+pub const COPY_WAITS: &str = "a copy; waits for your message";
 /// Boundary: the history was replaced (OD-54).
 pub const NOTE_COMPACTED: &str = "Conversation compacted";
 /// Note: a turn ended in thinking or in nothing, and is resumed (OD-54, TE-06).
@@ -75,6 +77,16 @@ pub const NOTE_LAUNCH_HICCUP: &str =
 /// Note: every tenth relaunch of an episode.
 pub fn note_still_relaunching(attempt: u32) -> String {
     alloc::format!("Still relaunching this session… (attempt {attempt})")
+}
+
+/// Note: the copy holds more than it was to.
+pub const NOTE_COPY_UNCUT: &str = "The original was compacted since its last answer, and the CLI cannot cut it before that any more. This copy holds all that was said, the last message included.";
+
+/// Note at the top of a copy: what the agent knows and the conversation does not show.
+pub fn note_copy(title: &str) -> String {
+    alloc::format!(
+        "This is a copy of “{title}” as it stood before its last message. The agent knows what was said there; to read it, open that session."
+    )
 }
 
 /// Note in the parent's conversation: its worker never came to life.

@@ -124,6 +124,15 @@ pub struct Gate {
     pub opened_at: Wall,
 }
 
+/// Where in another session's conversation a session begins as a copy of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ForkPoint {
+    /// The other conversation. It is only ever copied.
+    pub from: CliSessionId,
+    /// The last line that is kept; `None` keeps all of it.
+    pub at: Option<Uuid>,
+}
+
 /// A permission profile that a new session starts with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -187,6 +196,10 @@ pub struct SessionRow {
     pub cli_session_wanted: Option<CliSessionId>,
     /// The conversation the current one was copied from, until a turn of the copy has ended well.
     pub cli_session_before: Option<CliSessionId>,
+    /// Where it begins as a copy of another session's conversation, until a turn of its own has ended
+    /// well.
+    #[serde(default)]
+    pub fork_of: Option<ForkPoint>,
     /// The last assistant line of the last good turn (A-04 b).
     pub last_good_assistant: Option<Uuid>,
     /// Whether any turn was ever answered.
@@ -306,6 +319,7 @@ impl SessionRow {
             cli_session_id: None,
             cli_session_wanted: None,
             cli_session_before: None,
+            fork_of: None,
             last_good_assistant: None,
             ever_answered: false,
             delivered: false,

@@ -263,6 +263,7 @@ fn respond(handle: &Handle, request: Request) -> Response {
                 Ok(
                     Reply::Done
                     | Reply::Created(_)
+                    | Reply::Forked { .. }
                     | Reply::Accepted(_)
                     | Reply::Explained(_)
                     | Reply::Endpoint(_),

@@ -343,7 +343,8 @@ impl Effects {
         let blocks = self.store.handover_source(session)?;
         let last_message = self.store.last_operator_message(session)?.map(|message| message.text);
         let text = handover(&blocks, last_message.as_deref(), &[]);
-        Ok(Answer::Handover { text, last_message })
+        let unanswered = self.store.unanswered_messages(session)?;
+        Ok(Answer::Handover { text, last_message, unanswered })
     }
 }
 

@@ -156,6 +156,7 @@ impl Handle {
             Reply::Explained(explanation) => Ok(explanation),
             Reply::Done
             | Reply::Created(_)
+            | Reply::Forked { .. }
             | Reply::Accepted(_)
             | Reply::Told(_)
             | Reply::Endpoint(_) => {

@@ -72,6 +72,7 @@ pub(super) fn command(command: &Command) -> Result<(), IpcError> {
         | Command::ReplyCard { .. }
         | Command::TakeOver { .. }
         | Command::ForkHeld { .. }
+        | Command::Fork { .. }
         | Command::End { .. }
         | Command::Archive { .. }
         | Command::Unarchive { .. }

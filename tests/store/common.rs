@@ -4,8 +4,8 @@ use omniscio_core::card::{Card, CardKind};
 use omniscio_core::context::ContextUsage;
 use omniscio_core::id::{Rng, Uuid};
 use omniscio_core::session::{
-    AbortCause, ArchiveReason, CallState, ChildMark, Gate, Ladder, OpenTurn, PendingAction,
-    PermissionMode, ReplayMemory, SessionRow, Status, StopReason, ToolCall,
+    AbortCause, ArchiveReason, CallState, ChildMark, ForkPoint, Gate, Ladder, OpenTurn,
+    PendingAction, PermissionMode, ReplayMemory, SessionRow, Status, StopReason, ToolCall,
 };
 use omniscio_core::supervisor::Write;
 use omniscio_core::time::{Day, Wall};
@@ -180,6 +180,7 @@ impl Chance {
             cli_session_id: self.maybe(Self::uuid),
             cli_session_wanted: self.maybe(Self::uuid),
             cli_session_before: self.maybe(Self::uuid),
+            fork_of: self.maybe(|c| ForkPoint { from: c.uuid(), at: c.maybe(Self::uuid) }),
             last_good_assistant: self.maybe(Self::uuid),
             ever_answered: self.coin(),
             delivered: self.coin(),

@@ -78,6 +78,36 @@ fn the_last_operator_turn_is_the_newest_of_the_three_origins_that_was_not_taken_
 }
 
 #[test]
+fn what_was_said_since_the_last_answer_is_told_without_commands_and_what_waits() {
+    let (_folder, _database, mut store) = with_session();
+    assert_eq!(store.unanswered_messages(SESSION).unwrap(), None);
+    let mut number = 0;
+    let mut say = |origin, state, text: &str| {
+        number += 1;
+        commit(&mut store, &[Write::Message(message(number, origin, state, text))]);
+        store.unanswered_messages(SESSION).unwrap()
+    };
+    assert!(say(Origin::Operator, MessageState::Sent, "stopped long ago").is_some());
+    for origin in [Origin::OperatorPill, Origin::Orchestrator, Origin::Operator] {
+        assert_eq!(say(origin, MessageState::Answered, "answered"), None, "{origin:?}");
+    }
+    let first = Some("first".to_owned());
+    assert_eq!(say(Origin::Operator, MessageState::Sent, "first"), first);
+    for other in Origin::ALL.iter().filter(|origin| !origin.is_replayable()) {
+        assert_eq!(say(*other, MessageState::Answered, "automatic"), first, "{other:?}");
+    }
+    for state in [MessageState::Sent, MessageState::Answered] {
+        assert_eq!(say(Origin::Operator, state, "/compact"), first);
+    }
+    for state in [MessageState::Queued, MessageState::Withdrawn] {
+        assert_eq!(say(Origin::Operator, state, "not sent"), first);
+    }
+    assert_eq!(say(Origin::OperatorPill, MessageState::Sent, "Please continue."), first);
+    let both = Some("first\n\nand a report".to_owned());
+    assert_eq!(say(Origin::Orchestrator, MessageState::Sent, "and a report"), both);
+}
+
+#[test]
 fn queues_come_back_oldest_first_without_what_was_sent() {
     let (_folder, database, mut store) = with_session();
     let queue = [

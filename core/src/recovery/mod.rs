@@ -3,6 +3,7 @@
 pub mod aborted_scan;
 pub mod attempts;
 pub mod crash;
+pub mod fork;
 pub mod guards;
 pub mod handover;
 pub mod orphan;

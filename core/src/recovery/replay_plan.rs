@@ -2,6 +2,7 @@
 //!
 //! Pure: the transcript was asked about before, the answer is part of the facts.
 
+use super::fork::{copy_of, first_copy};
 use crate::id::{CliSessionId, MessageId, Uuid};
 use crate::launch::Conversation;
 use crate::session::{CallState, SessionRow};
@@ -102,6 +103,18 @@ pub fn replay_plan(row: &SessionRow, found: &TranscriptFacts, minted: Minted) ->
             unknown_calls: unknown_calls(row),
         };
     }
+    if let Some(conversation) = first_copy(row, found, minted.conversation)
+        && !started
+    {
+        // the copy never came about, and so nothing arrived in it
+        return match memory.message {
+            Some(message) => {
+                let uuid = own_uuid(row, message);
+                ReplayPlan::SendAgain { conversation, uuid, message }
+            }
+            None => ReplayPlan::Nothing,
+        };
+    }
     let fork = |at| Conversation::Fork { from: resume, id: minted.conversation, at };
     let Some(message) = memory.message else {
         return ReplayPlan::Continue { conversation: fork(None), uuid: minted.uuid };
@@ -132,9 +145,11 @@ pub fn replay_plan(row: &SessionRow, found: &TranscriptFacts, minted: Minted) ->
         // cutting at the last good turn would lose the unanswered message before this one
         return ReplayPlan::Continue { conversation: fork(None), uuid: minted.uuid };
     }
-    let conversation = match row.last_good_assistant {
-        Some(at) => fork(Some(at)),
-        None => new,
+    let conversation = match (row.last_good_assistant, row.fork_of) {
+        (Some(at), _) => fork(Some(at)),
+        // a copy that could not be cut begins again
+        (None, Some(point)) => copy_of(point, minted.conversation),
+        (None, None) => new,
     };
     ReplayPlan::Fresh { conversation, uuid: minted.uuid, message }
 }
@@ -169,6 +184,9 @@ pub enum MessagePlan {
 /// Plans the launch for a message that is not a replay.
 pub fn message_plan(row: &SessionRow, found: &TranscriptFacts, minted: Minted) -> MessagePlan {
     // rule: A-31
+    if let Some(copy) = first_copy(row, found, minted.conversation) {
+        return MessagePlan::Into(copy);
+    }
     let new = Conversation::New { id: minted.conversation };
     match resume_id(row) {
         Some(id) if found.exists => MessagePlan::Into(Conversation::Resume { id }),

@@ -51,6 +51,8 @@ pub(super) enum AskFor {
     TakeOver { session: SessionId, reply: super::ReplyTo },
     /// The hand-over for Switch model.
     SwitchModel { session: SessionId, model: Option<String>, reply: super::ReplyTo },
+    /// What the person said since the last good turn, for Fork.
+    Fork { session: SessionId, reply: super::ReplyTo },
 }
 
 /// An open question.
@@ -167,6 +169,7 @@ impl State {
             AskFor::SwitchModel { session, model, reply } => {
                 self.switch_answered(cx, session, model, reply, answer);
             }
+            AskFor::Fork { session, reply } => self.fork_answered(cx, session, reply, answer),
         }
     }
 
@@ -231,7 +234,7 @@ impl State {
         answer: Answer,
     ) {
         let made = match answer {
-            Answer::Handover { text, last_message } => {
+            Answer::Handover { text, last_message, .. } => {
                 self.create_switched(cx, id, model, text, last_message)
             }
             Answer::Folder { .. }
@@ -240,11 +243,14 @@ impl State {
             | Answer::Headroom(_)
             | Answer::Alive { .. }
             | Answer::TakenOver { .. }
-            | Answer::Failed { .. } => Err(IpcError {
-                code: IpcCode::Internal,
-                message: "The conversation could not be read. Try again.".into(),
-            }),
+            | Answer::Failed { .. } => Err(unreadable()),
         };
         cx.act(Act::Reply { to: reply, reply: made.map(Reply::Created) });
     }
+}
+
+/// Nobody could read what was said.
+pub(super) fn unreadable() -> IpcError {
+    let message = "The conversation could not be read. Try again.".into();
+    IpcError { code: IpcCode::Internal, message }
 }

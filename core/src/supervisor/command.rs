@@ -115,6 +115,12 @@ pub enum Command {
         /// The session.
         session: SessionId,
     },
+    /// A new session that is a copy of the conversation as the last good turn left it; the old session
+    /// stays as it is. For a session that was given up at a full context.
+    Fork {
+        /// The session.
+        session: SessionId,
+    },
     /// End the session.
     End {
         /// The session.
@@ -193,6 +199,7 @@ impl Command {
             | Command::SwitchModel { session, .. }
             | Command::TakeOver { session, .. }
             | Command::ForkHeld { session }
+            | Command::Fork { session }
             | Command::End { session }
             | Command::Archive { session }
             | Command::Unarchive { session }

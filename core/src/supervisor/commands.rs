@@ -48,6 +48,11 @@ impl State {
             self.take_over(cx, session, shown, to);
             return;
         }
+        if let Command::Fork { session } = command {
+            // its reply waits for what the person said last
+            self.fork(cx, session, to);
+            return;
+        }
         let reply = self.do_command(cx, command);
         cx.act(Act::Reply { to, reply });
     }
@@ -83,7 +88,9 @@ impl State {
                 self.reply_card(cx, session, &request, &reply)
             }
             // answered above
-            Command::SwitchModel { .. } | Command::TakeOver { .. } => Ok(Reply::Done),
+            Command::SwitchModel { .. } | Command::TakeOver { .. } | Command::Fork { .. } => {
+                Ok(Reply::Done)
+            }
             Command::ForkHeld { session } => self.fork_held(cx, session),
             Command::End { session } => self.put_away(cx, session, Status::Ended, None),
             Command::Archive { session } => {

@@ -24,7 +24,13 @@ impl State {
         let Some(session) = self.sessions.get(&id) else {
             return false;
         };
-        let Some(cli_session) = resume_id(&session.row) else {
+        let delivery = session.live.delivery.as_ref();
+        // of a copy its original is asked about: it has no file of its own yet
+        let original = delivery.and_then(|delivery| match delivery.conversation {
+            Conversation::Fork { from, .. } => Some(from),
+            Conversation::New { .. } | Conversation::Resume { .. } => None,
+        });
+        let Some(cli_session) = original.or(resume_id(&session.row)) else {
             return false;
         };
         let question = Question::Transcript {
@@ -71,6 +77,9 @@ impl State {
             return;
         };
         self.asks.remove(&ask);
+        if exists == Some(true) && self.copy_uncut(cx, id, &ending.result) {
+            return;
+        }
         let Some(session) = self.session(id) else {
             return;
         };

@@ -8,6 +8,7 @@ use super::{Answer, AskId, Cx, Question, State, TranscriptFacts};
 use crate::id::SessionId;
 use crate::launch::classify::is_transient_spawn_error;
 use crate::prompt;
+use crate::recovery::fork::found_only_original;
 use crate::recovery::replay_plan::resume_id;
 use crate::session::Holder;
 use crate::time::Mono;
@@ -56,7 +57,7 @@ impl State {
             folder: row.folder.clone(),
             account: row.account.clone(),
             cli_session: resume_id(row),
-            copied_from: row.cli_session_before,
+            copied_from: row.cli_session_before.or(row.fork_of.map(|point| point.from)),
             uuids,
         })
     }
@@ -131,8 +132,12 @@ impl State {
 
     /// Banner and row say what was found.
     pub(super) fn looked(&mut self, cx: &mut Cx, id: SessionId, looked: &Looked) {
+        // rule: A-12
+        let row = self.sessions.get(&id).map(|session| &session.row);
+        // what is only copied may be open elsewhere
+        let copies = row.is_some_and(|row| found_only_original(row, &looked.found));
         self.folder_seen(cx, id, looked.folder_present);
-        self.held_seen(cx, id, looked.holder.clone());
+        self.held_seen(cx, id, looked.holder.clone().filter(|_| !copies));
     }
 
     /// Folder and conversation were looked at: a spawn may build on it for a while.
@@ -148,6 +153,7 @@ impl State {
             | AskFor::Folder { .. }
             | AskFor::TakeOver { .. }
             | AskFor::SwitchModel { .. }
+            | AskFor::Fork { .. }
             | AskFor::Headroom
             | AskFor::Alive { .. } => return,
         };

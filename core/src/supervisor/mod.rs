@@ -16,6 +16,7 @@ mod context;
 mod ending;
 mod engines;
 mod explain;
+mod fork;
 mod held;
 mod ladder;
 mod lane;

@@ -96,6 +96,8 @@ pub enum Answer {
         text: String,
         /// Text of the last operator message, if any.
         last_message: Option<String>,
+        /// Text of the operator messages after the last one that was answered, if any.
+        unanswered: Option<String>,
     },
     /// The shell could not find out; the words are for the log.
     Failed {

@@ -8,6 +8,7 @@ use crate::id::SessionId;
 use crate::launch::Conversation;
 use crate::message::{LineText, Origin, UserLine};
 use crate::prompt;
+use crate::recovery::fork::{first_copy, found_only_original};
 use crate::recovery::replay_plan::{Minted, ReplayPlan, replay_plan, resume_id};
 use crate::session::{AbortCause, PendingAction, Status, StopReason};
 use crate::verdict::{Actor, Source};
@@ -106,7 +107,7 @@ impl State {
                 return;
             }
             ReplayPlan::Nothing => {
-                self.nothing_to_replay(cx, id, source);
+                self.nothing_to_replay(cx, id, source, found);
                 return;
             }
         };
@@ -122,7 +123,12 @@ impl State {
         // rule: A-15
         if found.fell_back {
             self.change(cx, id, Actor::Launch, "back to the copied conversation", |row| {
-                row.cli_session_id = row.cli_session_before.take();
+                row.cli_session_id = if found_only_original(row, found) {
+                    // another session's conversation is copied again
+                    None
+                } else {
+                    row.cli_session_before.take()
+                };
             });
         }
     }
@@ -153,17 +159,26 @@ impl State {
         self.change(cx, id, actor, "restart", |row| row.last_restart_at = Some(now.wall));
     }
 
-    fn nothing_to_replay(&mut self, cx: &mut Cx, id: SessionId, source: Source) {
+    fn nothing_to_replay(
+        &mut self,
+        cx: &mut Cx,
+        id: SessionId,
+        source: Source,
+        found: &TranscriptFacts,
+    ) {
         // rule: RP-09
         match source {
             Source::RetryButton => {
                 let Some(session) = self.sessions.get(&id) else {
                     return;
                 };
-                let conversation = match resume_id(&session.row) {
-                    Some(id) if session.row.turn_count > 0 => Conversation::Resume { id },
-                    Some(_) | None => Conversation::New { id: self.rng.uuid() },
-                };
+                let row = &session.row;
+                let new = self.rng.uuid();
+                let copy = first_copy(row, found, new);
+                let conversation = copy.unwrap_or(match resume_id(row) {
+                    Some(id) if row.turn_count > 0 => Conversation::Resume { id },
+                    Some(_) | None => Conversation::New { id: new },
+                });
                 let conversation = self.copied_if_held(id, conversation);
                 self.begin_restart(cx, id, source);
                 let purpose = Purpose::Bare;
@@ -293,6 +308,7 @@ impl State {
         self.change(cx, id, Actor::Launch, "a new conversation", |row| {
             row.cli_session_id = None;
             row.cli_session_before = None;
+            row.fork_of = None;
             row.last_good_assistant = None;
         });
         match purpose {

@@ -259,7 +259,8 @@ impl State {
             | AskFor::TurnEnd { .. }
             | AskFor::Folder { .. }
             | AskFor::TakeOver { .. }
-            | AskFor::SwitchModel { .. } => false,
+            | AskFor::SwitchModel { .. }
+            | AskFor::Fork { .. } => false,
         });
         if !open && !self.scan.stranded.is_empty() {
             let interval = self.limits.scan_interval_ms;

@@ -46,6 +46,10 @@ impl State {
                 self.change(cx, id, Actor::Stream, "conversation reset", |row| {
                     row.cli_session_id = Some(new);
                     row.last_good_assistant = None;
+                    if row.fork_of.take().is_some() {
+                        // what it was a copy of is another session's, and no way back any more
+                        row.cli_session_before = None;
+                    }
                 });
             }
             StreamEvent::Assistant(line) => self.assistant(cx, id, &line),

@@ -4,6 +4,7 @@ mod aborts;
 mod cases;
 mod context;
 mod engines;
+mod fork;
 mod found;
 mod held;
 mod ladder;

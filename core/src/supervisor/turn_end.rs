@@ -358,7 +358,7 @@ impl State {
                 // rule: A-04
                 row.last_good_assistant = last;
                 row.ever_answered = true;
-                row.cli_session_before = None;
+                (row.cli_session_before, row.fork_of) = (None, None);
             }
             close(row);
         });

@@ -415,7 +415,8 @@ impl World {
             Question::Handover { session } => {
                 let last = self.store.messages.values().rfind(|message| message.session == session);
                 let last_message = last.map(|message| message.text.clone());
-                Answer::Handover { text: "What was said before.".into(), last_message }
+                let (text, unanswered) = ("What was said before.".into(), last_message.clone());
+                Answer::Handover { text, last_message, unanswered }
             }
         }
     }

@@ -93,7 +93,7 @@ fn belongs(
     asked: Option<Asked>,
 ) -> bool {
     match reply {
-        Ok(Reply::Created(made)) => *made == session,
+        Ok(Reply::Created(made) | Reply::Forked { session: made, .. }) => *made == session,
         Ok(
             Reply::Done
             | Reply::Accepted(_)

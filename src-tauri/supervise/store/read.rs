@@ -172,6 +172,35 @@ impl Store {
         Ok(None)
     }
 
+    /// What the person said after the last message that was answered, oldest first, parted by an empty
+    /// line; without what still waits in the queue. `None` where there is nothing.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    pub fn unanswered_messages(&self, session: SessionId) -> Result<Option<String>, StoreError> {
+        let mut statement = self.connection.prepare_cached(&format!(
+            "SELECT {MESSAGE} FROM messages WHERE session = ?1 ORDER BY place DESC"
+        ))?;
+        let mut rows = statement.query([session.to_string()])?;
+        let mut texts = Vec::new();
+        while let Some(found) = rows.next()? {
+            let message = message(found)?;
+            if !message.origin.is_replayable() || is_local_command(&message.text) {
+                continue;
+            }
+            match message.state {
+                MessageState::Answered => break,
+                // the pill's words are no task
+                MessageState::Sent if message.origin != Origin::OperatorPill => {
+                    texts.push(message.text);
+                }
+                MessageState::Sent | MessageState::Queued | MessageState::Withdrawn => {}
+            }
+        }
+        texts.reverse();
+        Ok((!texts.is_empty()).then(|| texts.join("\n\n")))
+    }
+
     /// The page of at most `limit` blocks that ends before `before_seq`, or at the end, ascending.
     ///
     /// # Errors

@@ -24,7 +24,7 @@ fn running(model: Option<&str>) -> Rig {
 
 impl Rig {
     /// The turn ends with nothing said.
-    fn finish_empty(&mut self) {
+    pub(super) fn finish_empty(&mut self) {
         self.stream(StreamEvent::Result(Box::new(TurnResult {
             subtype: "success".into(),
             terminal_reason: Some("completed".into()),

@@ -22,6 +22,8 @@ use alloc::string::String;
 use alloc::vec;
 
 pub(super) struct Rig {
+    /// The session that everything is about; the first one, if none is named.
+    pub(super) open: Option<SessionId>,
     state: State,
     now: Now,
     rows: BTreeMap<SessionId, SessionRow>,
@@ -50,10 +52,16 @@ pub(super) struct Rig {
     pub(super) switches: KillSwitches,
     /// What the CLI says of its context: tokens and window; `None` answers nothing.
     pub(super) context: Option<(u64, u64)>,
+    /// What the person has said since the last good turn, as the store has it.
+    pub(super) said_last: Option<String>,
     /// The shell can tell nothing.
     pub(super) blind: bool,
     /// Stops are asked for and never reported.
     pub(super) hold_stops: bool,
+    /// Only this conversation has a file, if one is named.
+    pub(super) only: Option<crate::id::CliSessionId>,
+    /// What was looked at last: a conversation, and the one it was copied from.
+    pub(super) looked_at: [Option<crate::id::CliSessionId>; 2],
     /// Looks at folder and transcript are answered later, with what was there when they were asked.
     pub(super) hold_looks: bool,
     held: Vec<Input>,
@@ -72,6 +80,7 @@ impl Rig {
     pub(super) fn new() -> Rig {
         let now = Now { wall: Wall(1_000_000_000), mono: Mono(0), day: Day(100) };
         let mut rig = Rig {
+            open: None,
             state: State::new(unpaced(Limits::default())),
             now,
             rows: BTreeMap::new(),
@@ -93,8 +102,11 @@ impl Rig {
             settings: Settings::default(),
             switches: KillSwitches::default(),
             context: Some((1_000, 200_000)),
+            said_last: None,
             blind: false,
             hold_stops: false,
+            only: None,
+            looked_at: [None; 2],
             hold_looks: false,
             held: Vec::new(),
             changes: Vec::new(),
@@ -145,7 +157,7 @@ impl Rig {
     }
 
     pub(super) fn id(&self) -> SessionId {
-        *self.rows.keys().next().expect("a row")
+        self.open.or(self.rows.keys().next().copied()).expect("a row")
     }
 
     /// The row as the store has it: it must be what the reducer holds.
@@ -295,20 +307,23 @@ impl Rig {
                 self.holder = self.holder.take().filter(|_| self.stubborn);
                 Answer::TakenOver { gone: self.holder.is_none() }
             }
-            Question::Transcript { uuids, .. } => Answer::Transcript {
-                holder: self.holder.clone(),
-                folder_present: self.folder,
-                found: TranscriptFacts {
-                    file: !self.transcript.is_empty(),
-                    fell_back: false,
-                    exists: !self.transcript.is_empty(),
-                    present: uuids
-                        .iter()
-                        .copied()
-                        .filter(|uuid| self.transcript.contains(uuid))
-                        .collect(),
-                },
-            },
+            Question::Transcript { uuids, cli_session, copied_from, .. } => {
+                self.looked_at = [*cli_session, *copied_from];
+                let is = |id: Option<_>| self.only.is_none_or(|only| id == Some(only));
+                let exists = !self.transcript.is_empty();
+                let (own, original) = (exists && is(*cli_session), exists && is(*copied_from));
+                let there = |uuid: &Uuid| self.transcript.contains(uuid);
+                Answer::Transcript {
+                    holder: self.holder.clone(),
+                    folder_present: self.folder,
+                    found: TranscriptFacts {
+                        file: own,
+                        fell_back: !own && original,
+                        exists: own || original,
+                        present: uuids.iter().copied().filter(there).collect(),
+                    },
+                }
+            }
             Question::Headroom => Answer::Headroom(Headroom::default()),
             Question::Alive { .. } => Answer::Alive { gone: vec![] },
             Question::Stamped => {
@@ -320,7 +335,8 @@ impl Rig {
                 Answer::Stamped { ids: stamped.map(|row| row.id).collect() }
             }
             Question::Handover { .. } => {
-                Answer::Handover { text: "handover".into(), last_message: None }
+                let unanswered = self.said_last.clone();
+                Answer::Handover { text: "handover".into(), last_message: None, unanswered }
             }
         }
     }

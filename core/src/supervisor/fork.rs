@@ -1,0 +1,115 @@
+//! Fork: a session that was given up at a full context goes on in a new one, a copy of its conversation as
+//! the last good turn left it. Nothing is sent and nothing started before the person says something there.
+
+use super::asks::{AskFor, unreadable};
+use super::commands::{error, not_found};
+use super::live::{Delivery, Live, Session};
+use super::{Act, Answer, Cx, Question, ReplyTo, State, change, view};
+use crate::attention::{RowState, attention};
+use crate::id::SessionId;
+use crate::ipc::{IpcCode, IpcError, Reply};
+use crate::launch::Conversation;
+use crate::prompt;
+use crate::recovery::fork::{copy_of, fork_point, forked};
+use crate::session::{ForkPoint, SessionRow};
+use crate::stream::TurnResult;
+use crate::time::Now;
+use crate::verdict::Actor;
+use alloc::collections::VecDeque;
+use alloc::string::ToString;
+
+impl State {
+    pub(super) fn fork(&mut self, cx: &mut Cx, id: SessionId, to: ReplyTo) {
+        if let Err(wrong) = self.may_fork(id, cx.now) {
+            cx.act(Act::Reply { to, reply: Err(wrong) });
+            return;
+        }
+        let wait = self.limits.ask_ms;
+        let what = AskFor::Fork { session: id, reply: to };
+        self.ask(cx, what, Question::Handover { session: id }, wait);
+    }
+
+    pub(super) fn fork_answered(
+        &mut self,
+        cx: &mut Cx,
+        id: SessionId,
+        to: ReplyTo,
+        answer: Answer,
+    ) {
+        let made = match answer {
+            Answer::Handover { unanswered, .. } => {
+                let made = self.create_fork(cx, id);
+                made.map(|session| Reply::Forked { session, draft: unanswered })
+            }
+            Answer::Folder { .. }
+            | Answer::Transcript { .. }
+            | Answer::Stamped { .. }
+            | Answer::Headroom(_)
+            | Answer::Alive { .. }
+            | Answer::TakenOver { .. }
+            | Answer::Failed { .. } => Err(unreadable()),
+        };
+        cx.act(Act::Reply { to, reply: made });
+    }
+
+    fn create_fork(&mut self, cx: &mut Cx, id: SessionId) -> Result<SessionId, IpcError> {
+        // rule: CS-15
+        let (old, point) = self.may_fork(id, cx.now).map(|(old, point)| (old.clone(), point))?;
+        let ids = (self.rng.uuid(), self.rng.uuid());
+        let row = forked(&old, point, ids, cx.now.wall);
+        let (id, since, called) = (row.id, row.created_at, change::alert(&row));
+        let session = Session { row, live: Live::new(0, VecDeque::new(), since) };
+        change::insert(cx, &session, Actor::User, "forked");
+        // the person has just asked for it: nobody is called to it
+        cx.before.insert(id, called);
+        self.sessions.insert(id, session);
+        self.note(cx, id, &prompt::note_copy(&old.title));
+        Ok(id)
+    }
+
+    /// The CLI cannot cut the conversation there any more, for it was compacted since: the copy begins
+    /// uncut. False where it refused something else.
+    pub(super) fn copy_uncut(&mut self, cx: &mut Cx, id: SessionId, result: &TurnResult) -> bool {
+        let new = self.rng.uuid();
+        let Some(session) = self.session(id) else {
+            return false;
+        };
+        let Some(point @ ForkPoint { from, at: Some(at) }) = session.row.fork_of else {
+            return false;
+        };
+        let at = at.to_string();
+        let named = result.errors.iter().any(|words| words.contains(&at));
+        let ours = |delivery: &mut Delivery| match delivery.conversation {
+            Conversation::Fork { from: copied, at, .. } => copied == from && at == point.at,
+            Conversation::New { .. } | Conversation::Resume { .. } => false,
+        };
+        let Some(delivery) = session.live.delivery.take_if(|delivery| named && ours(delivery))
+        else {
+            return false;
+        };
+        let point = ForkPoint { from, at: None };
+        self.change(cx, id, Actor::Launch, "a copy without a cut", |row| {
+            (row.fork_of, row.last_good_assistant) = (Some(point), None);
+        });
+        self.note(cx, id, prompt::NOTE_COPY_UNCUT);
+        let conversation = copy_of(point, new);
+        self.launch(cx, id, Delivery { conversation, hung: 0, ..delivery });
+        true
+    }
+
+    fn may_fork(&self, id: SessionId, now: Now) -> Result<(&SessionRow, ForkPoint), IpcError> {
+        self.known(id)?;
+        let session = self.sessions.get(&id).ok_or_else(not_found)?;
+        let seen = attention(&view(session), &self.policy, &self.limits, now);
+        if seen.state != RowState::ContextGivenUp {
+            let message = "The session does not wait at a full context any more.";
+            return Err(error(IpcCode::NotEligible, message));
+        }
+        let point = fork_point(&session.row).ok_or_else(|| {
+            let message = "No turn of this session was ever answered, so there is nothing to \
+                           copy. Start a fresh session.";
+            error(IpcCode::NotEligible, message)
+        })?;
+        Ok((&session.row, point))
+    }
+}
