@@ -107,7 +107,7 @@ pub(crate) struct Child {
     pub(crate) endings: VecDeque<Ending>,
     pub(crate) tokens: u64,
     /// The agent marks its final messages.
-    marks: bool,
+    pub(crate) marks: bool,
     /// When its turn began.
     pub(crate) began_at: u64,
     pub(crate) first_byte: bool,

@@ -245,6 +245,8 @@ impl World {
         let mut child = Child::new(session, launch, plan.conversation, start);
         (child.questions, child.began_at) = (self.questions, at);
         child.ignores_term = self.dice.chance(80);
+        // the agent of a copy goes on as it did in the original
+        child.marks |= self.store.rows.get(&session).is_some_and(|row| row.prints_markers);
         self.children.insert(key, child);
         self.by_launch.insert((session, launch), key);
         let calls = self.calls(CALL_HANGS);

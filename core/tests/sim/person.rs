@@ -38,9 +38,10 @@ enum Deed {
     Explain,
     TakeOver,
     ForkHeld,
+    Fork,
 }
 
-const DEEDS: [(u64, Deed); 23] = [
+const DEEDS: [(u64, Deed); 24] = [
     (6, Deed::Create),
     (30, Deed::Send),
     (4, Deed::SendNow),
@@ -64,6 +65,7 @@ const DEEDS: [(u64, Deed); 23] = [
     (2, Deed::Explain),
     (15, Deed::TakeOver),
     (8, Deed::ForkHeld),
+    (15, Deed::Fork),
 ];
 
 /// What a person does who sees everything hang at its launch.
@@ -184,6 +186,10 @@ impl World {
                 Command::TakeOver { session: view.row.id, shown }
             }
             Deed::ForkHeld => Command::ForkHeld { session: held(views)? },
+            Deed::Fork if views.len() < SESSIONS_MAX => {
+                Command::Fork { session: self.dice.pick(&given_up(views))? }
+            }
+            Deed::Fork => return None,
         })
     }
 
@@ -265,4 +271,11 @@ impl World {
 /// A row that says it is open in another program.
 fn held(views: &[RowView]) -> Option<SessionId> {
     views.iter().find(|view| view.live.held.is_some()).map(|view| view.row.id)
+}
+
+/// The rows that were given up at a full context.
+fn given_up(views: &[RowView]) -> Vec<SessionId> {
+    let rows = views.iter().map(|view| &view.row);
+    let given_up = rows.filter(|row| row.context_gave_up && row.status == Status::NeedsYou);
+    given_up.map(|row| row.id).collect()
 }

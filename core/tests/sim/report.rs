@@ -73,6 +73,7 @@ pub(crate) const MUST_REACH: &[&str] = &[
     "taken over",
     "not taken over",
     "a copy of a held conversation wanted",
+    "a copy of a given-up session begins",
     "put away while cut off",
     "put away while it comes back",
     "started with other switches",

@@ -3,8 +3,9 @@
 
 use super::Oracle;
 use crate::clock::SECOND;
+use crate::report::Report;
 use crate::world::Looked;
-use omniscio_core::id::SessionId;
+use omniscio_core::id::{CliSessionId, SessionId};
 use omniscio_core::launch::Conversation;
 
 /// A look is at most so old when it is used: its question's own limit and that of a fresh one; then the
@@ -22,7 +23,14 @@ impl Oracle {
     }
 
     /// a conversation that is open elsewhere is not resumed, nor copied but by the person's wish.
-    pub(super) fn one_writer(&mut self, id: SessionId, conversation: Conversation) {
+    /// what another session's copy is made of is copied as often as it takes, and never gone on with.
+    pub(super) fn one_writer(
+        &mut self,
+        id: SessionId,
+        conversation: Conversation,
+        original: Option<CliSessionId>,
+        report: &mut Report,
+    ) {
         let book = self.book(id);
         // one more start of a launch that hung is the same copy
         let again = book.claim.is_none() && book.copied;
@@ -31,8 +39,15 @@ impl Oracle {
         let held = match conversation {
             Conversation::New { .. } => false,
             Conversation::Resume { id } => self.held.contains(&id),
+            Conversation::Fork { from, .. } if original == Some(from) => {
+                report.hit("a copy of a given-up session begins");
+                false
+            }
             Conversation::Fork { from, .. } => self.held.contains(&from) && !copy,
         };
+        if original.is_some_and(|original| original == conversation.id()) {
+            self.fail("A-15", format!("{id} goes on in what it is a copy of: {conversation:?}"));
+        }
         if held {
             self.fail("A-12", format!("{id} goes on in {conversation:?}, open elsewhere"));
         }

@@ -212,7 +212,8 @@ impl Oracle {
         self.tries(id, at, report);
         self.room_for(id, at, report);
         self.inv_52(id, store, at);
-        self.one_writer(id, plan.conversation);
+        let fork = store.rows.get(&id).and_then(|row| row.fork_of);
+        self.one_writer(id, plan.conversation, fork.map(|point| point.from), report);
         self.inv_07(id, &plan.folder, at);
         if store.rows.get(&id).is_none_or(SessionRow::is_gone) {
             self.fail("INV-42", format!("a child of {id} is started, and the row is gone"));
