@@ -11,6 +11,7 @@ mod context;
 mod endpoints;
 mod exhausted;
 mod folder;
+mod fork;
 mod full_and_cut;
 mod ground_selftest;
 mod held;
