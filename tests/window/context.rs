@@ -19,6 +19,7 @@ const HIDDEN: &str = "[data-testid=hidden-row]";
 const BOUNDARY: &str = "[data-testid=boundary]";
 const GIVE_UP: &str = "[data-testid=give-up]";
 const FRESH: &str = "[data-testid=fresh-session]";
+const FORK: &str = "[data-testid=fork-session]";
 const NUMBER: &str = "[data-testid=context] .meter-number";
 
 // proves: AC-01, UI-10, RT-16, RT-13
@@ -126,7 +127,7 @@ async fn a_context_that_stays_full_offers_a_fresh_session() {
     assert!(!window.has(PILL).await && !window.has(SWITCH_BANNER).await);
     let tag = "return document.querySelector('[data-testid=row] .tag').textContent";
     assert_eq!(window.run(tag).await, json!("92 %"));
-    window.picture_for_docs("fresh-session.png").await;
+    assert!(!window.has(FORK).await, "no turn was good, so there is nothing to copy");
 
     ground.account("default", &["say A fresh start with the same task."]);
     window.click(FRESH).await;
@@ -141,6 +142,56 @@ async fn a_context_that_stays_full_offers_a_fresh_session() {
     assert!(!window.has(FRESH).await && !ground.launches().contains("--model"));
     let kept = rows.iter().find(|row| row.session == old.session).unwrap();
     assert!(given_up(kept) && kept.tip == old.tip, "it stays as it is: {kept:#?}");
+}
+
+// proves: CS-15
+#[tokio::test]
+async fn a_fork_has_the_last_message_in_its_composer_and_sends_nothing_by_itself() {
+    let mut ground = Ground::new();
+    ground.account("default", &[READY, FULL, FULL, FULL, FULL, FIXED]);
+    let window = ground.open().await;
+    window.start_session(&ground.project(), "Get ready.").await;
+    window.row("its first answer", |row| row.label == "Your turn").await;
+    window.say(TASK).await;
+    let given_up = |row: &Row| row.said.contains("Your turn, may need a fresh session. ");
+    let old = window.row("a given-up row", given_up).await;
+    let strip = "Your turnMay need a fresh session.ForkStart a fresh session";
+    window.until_content(STRIP, strip).await;
+    window.picture_for_docs("fresh-session.png").await;
+
+    let launches = ground.launches();
+    // by the keyboard, as any button
+    window.run(&format!("document.querySelector('{FORK}').focus()")).await;
+    window.press(&[key::ENTER]).await;
+    let draft = format!(
+        "const field = document.querySelector('{COMPOSER}');
+        return document.activeElement === field ? field.value : null"
+    );
+    window.until("the draft", &draft, |text| (*text == json!(TASK)).then_some(())).await;
+    let rows = window.rows("both", |rows| rows.len() == 2).await;
+    let copy = rows.iter().find(|row| row.session != old.session).unwrap();
+    assert!(copy.said.contains("Your turn, a copy; waits for your message. "), "{}", copy.said);
+    let open =
+        window.run("return document.querySelector('[data-testid=panel]').dataset.session").await;
+    assert_eq!(open, json!(copy.session));
+    let note = window.run(NOTES).await;
+    let says = "This is a copy of “Get ready.” as it stood before its last message. ";
+    assert!(note[0].as_str().is_some_and(|note| note.starts_with(says)), "{note}");
+    assert!(!window.has(FRESH).await && !window.has(FORK).await && !window.has(PILL).await);
+    assert_eq!((ground.launches(), ground.messages(TASK)), (launches, 1), "nothing was sent");
+
+    window.clear(COMPOSER).await;
+    window.say("Fix the token refresh.").await;
+    window.read("inside the lock now.").await;
+    let (launches, last) = (ground.launches(), "--fork-session");
+    let last = launches.lines().rfind(|line| line.contains(last)).unwrap_or_default();
+    assert!(last.contains("--resume-session-at"), "{launches}");
+    assert_eq!(ground.messages(TASK), 1);
+    let rows = window.rows("both", |rows| rows.len() == 2).await;
+    let kept = rows.iter().find(|row| row.session == old.session).unwrap();
+    assert!(given_up(kept) && kept.tip == old.tip, "it stays as it is: {kept:#?}");
+    window.click(&format!("[data-testid=row][data-session='{}']", old.session)).await;
+    window.until_content(STRIP, strip).await;
 }
 
 // proves: CW-03, UI-21

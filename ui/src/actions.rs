@@ -2,6 +2,9 @@
 //! only translates into a command; whether it is allowed is the backend's answer.
 
 use crate::bridge::{self, Answer};
+use crate::composer;
+use crate::dom;
+use crate::keys::COMPOSER_ID;
 use crate::model::{Store, Toast};
 use leptos::prelude::*;
 use leptos::task::spawn_local;
@@ -112,6 +115,18 @@ pub fn start_fresh(store: Store, busy: RwSignal<bool>, session: SessionId) {
     give_once_then(store, busy, Command::SwitchModel { session, model }, move |reply| {
         if let Reply::Created(session) = reply {
             store.open(session);
+        }
+    });
+}
+
+/// Opens a copy of the session, with what the person said last in its composer.
+pub fn fork(store: Store, busy: RwSignal<bool>, session: SessionId) {
+    give_once_then(store, busy, Command::Fork { session }, move |reply| {
+        if let Reply::Forked { session, draft } = reply {
+            composer::begin_with(session, &draft.unwrap_or_default());
+            store.open(session);
+            // once its panel is there
+            request_animation_frame(|| dom::focus(COMPOSER_ID));
         }
     });
 }

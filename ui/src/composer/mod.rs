@@ -51,6 +51,11 @@ fn placeholder(card: Option<CardKind>, state: Option<RowState>, turn_open: bool)
     }
 }
 
+/// Puts a text into the composer of a session that is not open yet.
+pub(crate) fn begin_with(session: SessionId, text: &str) {
+    drafts::keep(session, text);
+}
+
 /// The composer of one session.
 #[component]
 pub(crate) fn Composer(session: SessionId) -> impl IntoView {
