@@ -3,10 +3,12 @@
 use crate::bench::Bench;
 use crate::context::{CLAUDE, LIMIT, empty, figures, is_compacted, said, too_long};
 use crate::looks::Written;
-use crate::support::mock_api::Gate;
+use crate::support::mock_api::{Gate, Reply};
 use crate::support::namespace::in_namespace;
 use omniscio_core::prompt;
 use omniscio_core::session::{PendingAction, Status};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 const SHAPE: (Status, Option<PendingAction>) =
     (Status::Error, Some(PendingAction::ResponseAborted));
@@ -97,6 +99,54 @@ fn killed_in_the_nudged_turn_the_work_of_the_whole_turn_is_kept() {
             let messages = ["message number one", "message number two", prompt::CONTINUE_CUT_OFF];
             bench.assert_sound_for_claude(&messages);
             bench.assert_sound(&nudges);
+        },
+    );
+}
+
+// proves: A-04
+#[test]
+fn killed_after_two_compactions_the_message_goes_on_though_the_cut_is_refused() {
+    in_namespace(
+        "full_and_cut::killed_after_two_compactions_the_message_goes_on_though_the_cut_is_refused",
+        || {
+            let bench = Bench::new();
+            bench.api.push(said("first answer", 80_000));
+            let session = bench.create_on(CLAUDE, "message number one");
+            bench.wait_answer(session, "first answer");
+            let gate = Gate::new();
+            let half = said("half an answer", 9_000).hold_after(2, &gate);
+            // room for the empty answer and for the CLI's own second try
+            let room = Arc::new(AtomicUsize::new(0));
+            let made = Arc::new(AtomicUsize::new(0));
+            let (left, summaries) = (Arc::clone(&room), Arc::clone(&made));
+            bench.api.script(move |request, _| {
+                if request.count_text_in_history(prompt::CONTINUE_CUT_OFF) > 0 {
+                    return said("the whole answer", 9_000);
+                }
+                let taken =
+                    left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1));
+                match (summaries.load(Ordering::SeqCst), taken) {
+                    (1, Ok(_)) => empty(2_400),
+                    (2, _) => half.clone(),
+                    (_, _) => too_long(),
+                }
+            });
+            bench.api.script_side(move |_, _| {
+                made.fetch_add(1, Ordering::SeqCst);
+                room.store(2, Ordering::SeqCst);
+                Reply::new().text("<summary>A summary by the mock.</summary>")
+            });
+            bench.send(session, "message number two");
+            gate.wait_reached(LIMIT);
+            assert_eq!(bench.compactions(session), 2);
+            bench.wait_on_disk(Written::Message(prompt::PLEASE_CONTINUE));
+            bench.kill_cli(session);
+            bench.wait_answer(session, "the whole answer");
+            assert_eq!((bench.replays(session), bench.bubbles(session)), (1, 2));
+            let row = bench.row(session);
+            assert!(row.delivered && row.replay.answered);
+            assert_eq!(row.retry_attempts, 1);
+            bench.assert_sound(&["message number two", prompt::CONTINUE_CUT_OFF]);
         },
     );
 }

@@ -2,15 +2,20 @@
 //! wait (principle 2).
 
 use super::asks::AskFor;
-use super::live::{Awaits, PendingEnd};
+use super::live::{Awaits, Delivery, PendingEnd, Purpose};
+use super::replaying::actor_of;
 use super::{AskId, Cx, Question, State};
 use crate::id::{SessionId, Uuid};
 use crate::launch::Conversation;
-use crate::recovery::replay_plan::resume_id;
+use crate::message::{LineText, Origin, UserLine};
+use crate::prompt;
+use crate::recovery::fork::copy_of;
+use crate::recovery::replay_plan::{Minted, resume_id};
 use crate::stream::TurnResult;
 use crate::turn_end::Frozen;
 use crate::turn_end::outcome::{Context, classify};
 use alloc::boxed::Box;
+use alloc::string::ToString;
 
 impl State {
     /// A refused resume may mean that the CLI lost the conversation: the transcript tells.
@@ -77,7 +82,7 @@ impl State {
             return;
         };
         self.asks.remove(&ask);
-        if exists == Some(true) && self.copy_uncut(cx, id, &ending.result) {
+        if exists == Some(true) && self.cut_refused(cx, id, &ending.result) {
             return;
         }
         let Some(session) = self.session(id) else {
@@ -92,6 +97,46 @@ impl State {
         let context = self.with_account(id, context);
         ending.frozen.outcome = classify(&ending.result, &ending.frozen.turn, context);
         self.conclude(cx, id, ending.frozen, &ending.result);
+    }
+
+    /// A conversation that was compacted since can no longer be cut at its last good turn: what was to begin
+    /// there goes on without a cut. False where the CLI refused something else.
+    fn cut_refused(&mut self, cx: &mut Cx, id: SessionId, result: &TurnResult) -> bool {
+        // rule: A-04
+        let Some(at) = self.cut_at(id) else {
+            return false;
+        };
+        let Minted { conversation: new, uuid } = self.mint();
+        let Some(session) = self.session(id) else {
+            return false;
+        };
+        // the line that it cannot find is named as we named it
+        let named = at.to_string();
+        let named = result.errors.iter().any(|words| words.contains(&named));
+        let Some(delivery) = session.live.delivery.take_if(|_| named) else {
+            return false;
+        };
+        let original = session.row.fork_of.map(|point| copy_of(point, delivery.conversation.id()));
+        if original == Some(delivery.conversation) {
+            self.copy_uncut(cx, id, delivery);
+            return true;
+        }
+        let (Conversation::Fork { from, .. }, Purpose::Replay { source, .. }) =
+            (delivery.conversation, &delivery.purpose)
+        else {
+            session.live.delivery = Some(delivery);
+            return false;
+        };
+        // the message stands in it: it is not sent again, now or later
+        let source = *source;
+        let actor = actor_of(source);
+        self.change(cx, id, actor, "cannot be cut", |row| row.replay.carries_unanswered = true);
+        let conversation = Conversation::Fork { from, id: new, at: None };
+        let text = LineText::Own(prompt::CONTINUE_CUT_OFF.into());
+        let line = UserLine { uuid, origin: Origin::Replay, text };
+        let purpose = Purpose::Replay { source, line };
+        self.launch(cx, id, Delivery { conversation, purpose, hung: 0 });
+        true
     }
 
     /// Something came that cannot wait, or the time is over: a pending end is decided without its

@@ -8,15 +8,12 @@ use super::{Act, Answer, Cx, Question, ReplyTo, State, change, view};
 use crate::attention::{RowState, attention};
 use crate::id::SessionId;
 use crate::ipc::{IpcCode, IpcError, Reply};
-use crate::launch::Conversation;
 use crate::prompt;
 use crate::recovery::fork::{copy_of, fork_point, forked};
 use crate::session::{ForkPoint, SessionRow};
-use crate::stream::TurnResult;
 use crate::time::Now;
 use crate::verdict::Actor;
 use alloc::collections::VecDeque;
-use alloc::string::ToString;
 
 impl State {
     pub(super) fn fork(&mut self, cx: &mut Cx, id: SessionId, to: ReplyTo) {
@@ -67,25 +64,12 @@ impl State {
         Ok(id)
     }
 
-    /// The CLI cannot cut the conversation there any more, for it was compacted since: the copy begins
-    /// uncut. False where it refused something else.
-    pub(super) fn copy_uncut(&mut self, cx: &mut Cx, id: SessionId, result: &TurnResult) -> bool {
+    /// The CLI cannot cut the original where the copy begins: the copy holds all of it.
+    pub(super) fn copy_uncut(&mut self, cx: &mut Cx, id: SessionId, delivery: Delivery) {
         let new = self.rng.uuid();
-        let Some(session) = self.session(id) else {
-            return false;
-        };
-        let Some(point @ ForkPoint { from, at: Some(at) }) = session.row.fork_of else {
-            return false;
-        };
-        let at = at.to_string();
-        let named = result.errors.iter().any(|words| words.contains(&at));
-        let ours = |delivery: &mut Delivery| match delivery.conversation {
-            Conversation::Fork { from: copied, at, .. } => copied == from && at == point.at,
-            Conversation::New { .. } | Conversation::Resume { .. } => false,
-        };
-        let Some(delivery) = session.live.delivery.take_if(|delivery| named && ours(delivery))
-        else {
-            return false;
+        let point = self.sessions.get(&id).and_then(|session| session.row.fork_of);
+        let Some(ForkPoint { from, .. }) = point else {
+            return;
         };
         let point = ForkPoint { from, at: None };
         self.change(cx, id, Actor::Launch, "a copy without a cut", |row| {
@@ -94,7 +78,6 @@ impl State {
         self.note(cx, id, prompt::NOTE_COPY_UNCUT);
         let conversation = copy_of(point, new);
         self.launch(cx, id, Delivery { conversation, hung: 0, ..delivery });
-        true
     }
 
     fn may_fork(&self, id: SessionId, now: Now) -> Result<(&SessionRow, ForkPoint), IpcError> {

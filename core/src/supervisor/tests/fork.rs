@@ -380,6 +380,42 @@ fn a_copy_that_cannot_be_cut_any_more_holds_all_and_says_so() {
     assert_eq!((rig.notes(prompt::NOTE_COPY_UNCUT), rig.stored(old.id)), (1, old));
 }
 
+// proves: A-04
+#[test]
+fn a_replay_that_cannot_be_cut_any_more_goes_on_with_what_is_there() {
+    for copy in [false, true] {
+        let mut rig = given_up();
+        if copy {
+            rig.forked();
+            rig.send("shorter");
+            rig.spawn_and_shake();
+            rig.only = None;
+        } else {
+            rig.send("go on");
+        }
+        let (from, at) = (rig.row().cli_session_id.expect("an id"), rig.row().last_good_assistant);
+        rig.tamper(|row| row.replay.carries_unanswered = false);
+        rig.die();
+        rig.pass(155_000);
+        assert_eq!(rig.cut(), Some((from, at)), "{copy}");
+        rig.keep_line(at);
+        let at = at.expect("a line");
+        rig.refuse_start(&alloc::format!("No message found with message.uuid of: {at}"));
+        assert_eq!(rig.row().retry_attempts, 1, "the refused cut costs none");
+        for _ in 0..2 {
+            let (row, cut) = (rig.row(), rig.cut());
+            assert_eq!((row.status, cut), (Status::Starting, Some((from, None))), "{copy}");
+            rig.shake();
+            assert_eq!(rig.last_text(), prompt::CONTINUE_CUT_OFF);
+            // cut off again, before the copy has a name: the message is not sent again either
+            rig.forget_last_line();
+            rig.die();
+            rig.pass(155_000);
+        }
+        assert_eq!(rig.notes(prompt::NOTE_COPY_UNCUT), 0);
+    }
+}
+
 // proves: A-15
 #[test]
 fn a_cleared_copy_forgets_what_it_is_a_copy_of() {
