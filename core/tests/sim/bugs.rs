@@ -203,7 +203,8 @@ fn a_resume_of_a_conversation_open_elsewhere_is_caught() {
 
 #[test]
 fn a_sleep_without_a_fresh_grace_is_caught() {
-    caught(Bug::SleepCounts, &["INV-09"]);
+    // the wait for the next launch is out of step, too
+    caught(Bug::SleepCounts, &["INV-09", "INV-56"]);
 }
 
 #[test]
