@@ -25,8 +25,9 @@ impl Oracle {
     ) {
         let id = change.after.id;
         // neither the books of a rung that failed nor a click that is merged begins a restart
-        // nor does a look at the row, or another name for it
-        const BOOKS: [&str; 5] = ["rung failed", "budget reset", "seen", "renamed", "deleted"];
+        // nor does a look at the row, another name for it, or a wake-up that goes into the queue
+        const BOOKS: [&str; 6] =
+            ["rung failed", "budget reset", "seen", "renamed", "deleted", "wake-up fired"];
         let books = BOOKS.contains(&change.reason);
         if change.after.status != Status::Starting || books {
             return;
