@@ -171,6 +171,40 @@ fn a_first_message_that_is_cut_off_is_copied_again_and_stands_once() {
     });
 }
 
+// proves
+#[test]
+fn a_copy_is_compacted_before_the_message_is_tried_again() {
+    in_namespace("fork::a_copy_is_compacted_before_the_message_is_tried_again", || {
+        let bench = Bench::new();
+        let session = bench.twice_good();
+        bench.api.script(|_, _| too_long());
+        bench.api.script_side(|_, _| too_long());
+        bench.send(session, THREE);
+        wait_until(LIMIT, "the nudge", || bench.row(session).context_recover_count == 1);
+        bench.gave_up(session, THREE, 3);
+        let old = bench.old(session);
+        let copy = bench.forked(session);
+        bench
+            .api
+            .script_side(|_, _| Reply::new().text("<summary>A summary by the mock.</summary>"));
+        bench.send(copy, "/compact");
+        wait_until(LIMIT, "the compaction", || bench.compactions(copy) == 1);
+        let row = bench.wait_state(copy, "the end of the command", YOURS);
+        assert!(row.cli_session_id.is_some() && row.cli_session_id != old.row.cli_session_id);
+        // the compacted copy is what goes on, even in another process
+        bench.kill_cli(copy);
+        wait_until(LIMIT, "its end", || !bench.view(copy).live.child);
+        bench.api.script(|_, _| said("third answer", 9_000));
+        bench.send(copy, THREE);
+        bench.wait_answer(copy, "third answer");
+        assert_eq!(bench.row(copy).cli_session_id, row.cli_session_id);
+        let mut requests = bench.api.main_requests();
+        let last = requests.pop().expect("a request");
+        assert_eq!(times(&last, &["A summary by the mock.", THREE]), [1, 1]);
+        bench.assert_untouched(&old);
+    });
+}
+
 // proves: CS-38, A-15
 #[test]
 fn a_conversation_that_was_compacted_once_since_is_still_cut_at_its_last_answer() {
