@@ -65,6 +65,31 @@ pub(crate) fn processor_ms<T>(work: impl FnOnce() -> T) -> f64 {
     millis(nanos(ClockId::ThreadCPUTime) - before)
 }
 
+/// Processor time that all programs of the machine and its kernel took while `work` went on, in
+/// milliseconds, and what `work` gives.
+pub(crate) fn machine_ms<T>(work: impl FnOnce() -> T) -> (T, f64) {
+    let before = machine_ticks();
+    let given = work();
+    let ticks = machine_ticks() - before;
+    (given, ticks as f64 * 1e3 / TICKS_PER_S)
+}
+
+/// Of `/proc/stat`, on every Linux.
+const TICKS_PER_S: f64 = 100.0;
+
+/// The busy ticks of all cores since the machine started.
+fn machine_ticks() -> u64 {
+    let stat = fs::read_to_string("/proc/stat").expect("facts of the machine");
+    let fields = stat.lines().next().and_then(|line| line.strip_prefix("cpu "));
+    let ticks: Vec<u64> = fields
+        .expect("the sum of all cores")
+        .split_whitespace()
+        .map(|number| number.parse().expect("a number that the kernel tells"))
+        .collect();
+    // user, nice, system, idle, waits for a disk, interrupts of both kinds
+    [0, 1, 2, 5, 6].iter().map(|field| ticks[*field]).sum()
+}
+
 fn nanos(clock: ClockId) -> u64 {
     let time = clock_gettime(clock);
     u64::try_from(time.tv_sec).expect("after 1970") * 1_000_000_000

@@ -1,5 +1,5 @@
 //! The loop: one input at a time into the rules, the clock read once for each or for some that came
-//! together, what they say done before the next.
+//! together, what they say done before the next. Children's bytes become events here.
 //!
 //! It holds no rule. A panic inside a rule costs the state, not the app: the state is built anew from
 //! the rows, the same way as at a start.
@@ -17,20 +17,23 @@ use super::store::Lock;
 use super::supervisor::Rules;
 use caught::caught;
 use inbox::{Inbox, Message};
+use omniscio_core::id::SessionId;
 use omniscio_core::ipc::{AccountView, CliState, Event, IpcCode, LiveView, RowView};
 use omniscio_core::limits::Limits;
 use omniscio_core::settings::KillSwitches;
-use omniscio_core::supervisor::{Boot, Input, State};
+use omniscio_core::stream::{Decoder, StreamEvent};
+use omniscio_core::supervisor::{Boot, Input, LaunchId, State};
 use omniscio_core::time::{Day, Mono, Now, Wall};
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
+use std::vec;
 
 /// The loop looks at the clock at least this often, so that a sleep of the machine is noticed soon
 /// after it: a wait does not count the time of a sleep.
 const LOOK_UP_MS: u64 = 10_000;
-/// While children are talkative their lines gather for so long, and are taken in one go.
+/// While children are talkative their output gathers for so long, and is taken in one go.
 const REST_MS: u64 = 8;
 /// A wait that took this much longer than it was to take was a sleep of the machine, not a busy one.
 const SLEPT_MIN_MS: u64 = 5_000;
@@ -67,12 +70,14 @@ pub(super) struct Driver {
     woke: bool,
     /// What was taken from the inbox together.
     run: VecDeque<Message>,
+    /// The piece of a child's output that is at work.
+    piece: Option<Piece>,
     /// The time of what was taken together, until something is stored, which may take long.
     reading: Option<Now>,
-    /// Lines of children came since the loop last waited.
-    lines: bool,
-    /// When it last waited after such lines.
-    lines_at: Option<Mono>,
+    /// Output of children came since the loop last waited.
+    output: bool,
+    /// When it last waited after such output.
+    output_at: Option<Mono>,
 }
 
 impl Driver {
@@ -94,9 +99,10 @@ impl Driver {
             faults: Vec::new(),
             woke: false,
             run: VecDeque::new(),
+            piece: None,
             reading: None,
-            lines: false,
-            lines_at: None,
+            output: false,
+            output_at: None,
         }
     }
 
@@ -137,7 +143,8 @@ impl Driver {
         // after a panic the state is thrown away
         match caught(|| rules(state, input, now)) {
             Ok(step) => {
-                self.reading = (step.writes.is_empty() && !self.run.is_empty()).then_some(now);
+                let more = self.piece.is_some() || !self.run.is_empty();
+                self.reading = (step.writes.is_empty() && more).then_some(now);
                 self.effects.run(step, asked, now.wall)
             }
             Err(panic) => Ran::Broken(format!("a rule panicked at {what}: {panic}")),
@@ -196,7 +203,10 @@ impl Driver {
     /// The next input; `None` if there was nothing for the rules.
     fn next(&mut self) -> Result<Option<Input>, Ran> {
         if let Some(message) = self.effects.own.pop_front() {
-            return Ok(self.translate(message));
+            return self.translate(message);
+        }
+        if let Some(line) = self.next_line() {
+            return Ok(Some(line));
         }
         // the rules do what is due with every input: a wake-up is for when nothing comes
         if self.run.is_empty() {
@@ -204,8 +214,8 @@ impl Driver {
             self.reading = None;
         }
         if let Some(message) = self.run.pop_front() {
-            self.lines |= matches!(message, Message::Input(Input::Stream { .. }));
-            return Ok(self.translate(message));
+            self.output |= matches!(message, Message::Output { .. });
+            return self.translate(message);
         }
         let before = self.now();
         let state = &self.state;
@@ -222,32 +232,48 @@ impl Driver {
             self.effects.own.extend(message);
             return Ok(Some(Input::Slept { millis }));
         }
-        Ok(match (message, wakeup) {
+        match (message, wakeup) {
             (Some(message), _) => self.translate(message),
             (None, Some((at, why))) if after >= at => {
                 tracing::trace!(why, "wake");
-                Some(Input::Wake)
+                Ok(Some(Input::Wake))
             }
-            (None, _) => None,
-        })
+            (None, _) => Ok(None),
+        }
     }
 
-    /// Whether lines of children came now and shortly before: those that follow are taken together.
+    /// Whether output of children came now and shortly before: what follows is taken together.
     fn is_busy(&mut self, now: Mono) -> bool {
-        if !std::mem::take(&mut self.lines) {
+        if !std::mem::take(&mut self.output) {
             return false;
         }
-        let before = self.lines_at.replace(now);
+        let before = self.output_at.replace(now);
         before.is_some_and(|before| now.since(before) <= REST_MS)
     }
 
-    fn translate(&mut self, message: Message) -> Option<Input> {
-        match message {
+    /// The next line of the piece that is at work.
+    fn next_line(&mut self) -> Option<Input> {
+        let Piece { session, launch, events } = self.piece.as_mut()?;
+        let (session, launch, event) = (*session, *launch, events.next());
+        if events.as_slice().is_empty() {
+            self.piece = None;
+        }
+        event.map(|event| Input::Stream { session, launch, event })
+    }
+
+    fn translate(&mut self, message: Message) -> Result<Option<Input>, Ran> {
+        Ok(match message {
             Message::Input(input) => {
                 if let Input::Exited { session, launch, .. } = &input {
                     self.effects.exited(*session, *launch);
                 }
                 Some(input)
+            }
+            Message::Output { session, launch, bytes, ended, decoder } => {
+                let events = caught(|| decode(&decoder, &bytes, ended))
+                    .map_err(|panic| Ran::Broken(format!("the decoder panicked: {panic}")))?;
+                self.piece = Some(Piece { session, launch, events: events.into_iter() });
+                self.next_line()
             }
             Message::Answer { generation, ask, answer } => {
                 let current = generation == self.effects.generation;
@@ -262,7 +288,7 @@ impl Driver {
                 self.outbox.event(Event::Cli(cli));
                 Some(Input::Cli { found })
             }
-        }
+        })
     }
 
     fn now(&self) -> Now {
@@ -270,6 +296,24 @@ impl Driver {
         let mono = sample.mono_ms.saturating_sub(self.effects.held_ms);
         Now { wall: Wall(sample.wall_ms), mono: Mono(mono), day: Day(sample.local_day) }
     }
+}
+
+/// What the lines of a piece of a child's output say that are still to come.
+struct Piece {
+    session: SessionId,
+    launch: LaunchId,
+    events: vec::IntoIter<StreamEvent>,
+}
+
+/// What the lines say that these bytes complete, and if nothing comes after them, what is left of one.
+fn decode(decoder: &Mutex<Decoder>, bytes: &[u8], ended: bool) -> Vec<StreamEvent> {
+    // after a panic the child is stopped: what its output still says is of no use
+    let mut decoder = decoder.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut events = decoder.push(bytes);
+    if ended {
+        events.extend(decoder.finish());
+    }
+    events
 }
 
 /// Tells everybody that the loop has ended, also when it panicked outside of the rules: the app ends

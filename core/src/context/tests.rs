@@ -16,7 +16,7 @@ fn message(tokens: u64, parent: Option<&str>) -> StreamEvent {
 }
 
 fn line(tokens: u64, synthetic: bool) -> StreamEvent {
-    StreamEvent::Assistant(AssistantLine {
+    StreamEvent::from(AssistantLine {
         uuid: Some(Uuid(1)),
         message: "m".into(),
         synthetic,

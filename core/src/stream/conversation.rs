@@ -1,20 +1,56 @@
-//! What the finished lines of the conversation itself mean: the agent's blocks, the user's side.
+//! `assistant` and `user` lines, the finished ones of the conversation itself: the agent's blocks, the
+//! user's side. Their fields, and what they mean.
 //! `None` is a line whose fields are not as expected.
 
-use super::wire::{Block, Line, PermissionDecision, ToolUseResult};
+use super::soft::Soft;
+use super::wire::{
+    ApiErrorParams, Block, Message, PermissionDecision, ToolResultMeta, ToolUseResult,
+};
 use super::{AssistantLine, Content, StreamEvent, ToolResult, UserEcho, WakeSet};
+use crate::id::Uuid;
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
+use serde::Deserialize;
+
+/// The type of the agent's lines.
+pub(super) const ASSISTANT: &str = "assistant";
+/// The type of the lines of the user's side.
+pub(super) const USER: &str = "user";
+
+/// One line of either type. Whoever reads it knows which.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Spoken {
+    uuid: Soft<Uuid>,
+    parent_tool_use_id: Soft<String>,
+    agent_id: Soft<String>,
+    message: Soft<Message>,
+
+    error: Soft<String>,
+    api_error: Soft<String>,
+    api_error_status: Soft<f64>,
+    api_error_params: Soft<Box<ApiErrorParams>>,
+    aborted: Soft<bool>,
+
+    #[serde(rename = "isSynthetic")]
+    is_synthetic: Soft<bool>,
+    #[serde(rename = "isReplay")]
+    is_replay: Soft<bool>,
+    /// Anything; an object of the tools that set an alarm has these fields.
+    tool_use_result: Soft<Box<ToolUseResult>>,
+    tool_result_meta: Soft<Vec<Soft<ToolResultMeta>>>,
+}
 
 /// The sub-agent's call; output of the main thread has none.
-fn parent(line: &mut Line) -> Option<String> {
+fn parent(line: &mut Spoken) -> Option<String> {
     line.parent_tool_use_id.0.take().or_else(|| line.agent_id.0.take())
 }
 
-pub(super) fn assistant(mut line: Line) -> Option<StreamEvent> {
+pub(super) fn assistant(mut line: Spoken) -> Option<StreamEvent> {
     let parent = parent(&mut line);
     let message = line.message.api()?;
-    Some(StreamEvent::Assistant(AssistantLine {
+    Some(StreamEvent::from(AssistantLine {
         uuid: line.uuid.0,
         synthetic: message.model.0.as_deref() == Some("<synthetic>"),
         parent,
@@ -41,7 +77,7 @@ fn content(block: Block) -> Content {
     }
 }
 
-pub(super) fn user(mut line: Line) -> Option<StreamEvent> {
+pub(super) fn user(mut line: Spoken) -> Option<StreamEvent> {
     let parent = parent(&mut line);
     let message = line.message.api()?;
     let meta = line.tool_result_meta.0.unwrap_or_default();
@@ -72,7 +108,7 @@ pub(super) fn user(mut line: Line) -> Option<StreamEvent> {
             Some(_) | None => {}
         }
     }
-    Some(StreamEvent::User(UserEcho {
+    Some(StreamEvent::from(UserEcho {
         uuid: line.uuid.0,
         parent,
         synthetic: line.is_synthetic.0 == Some(true),

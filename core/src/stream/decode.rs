@@ -1,11 +1,12 @@
 //! One line to its events: finds the JSON objects in it and says what is no protocol.
 //!
 //! A terminal may put things around a line (a cursor escape, a banner without newline): they never
-//! cost the protocol line that follows them.
+//! cost the protocol line that follows them. Whatever a line holds, reading it takes time in proportion
+//! to its length: all sessions wait meanwhile.
 
 use super::StreamEvent;
 use super::line::{self, Line};
-use super::{meaning, sniff, streamed, wire};
+use super::{conversation, meaning, sniff, streamed, wire};
 use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -18,6 +19,10 @@ const CHATTER_CHARS: usize = 2_000;
 const PREFIX_CHARS: usize = 200;
 /// Behind a torn object, this many places are tried for a sound one on the same line.
 const RESCUE_TRIES: usize = 64;
+/// But none any more once so many bytes of the line were looked at in vain: it may be long, and hostile.
+const RESCUE_MAX_BYTES: usize = 1024 * 1024;
+/// A line holds one object; by mistake some. What stands behind so many is chatter.
+const OBJECTS_MAX: usize = 1024;
 /// The type of a line stands within its first characters.
 const RESCUE_HEAD_CHARS: usize = 200;
 /// Where a JSON object may begin inside a line that is otherwise noise.
@@ -43,7 +48,11 @@ fn oversize(head: &str) -> StreamEvent {
 
 /// Decodes the objects of a line, one after the other; what stands between them is chatter.
 fn objects(mut rest: &str, model: &mut Option<String>, events: &mut Vec<StreamEvent>) {
-    while !rest.is_empty() {
+    let mut budget = RESCUE_MAX_BYTES;
+    for _ in 0..OBJECTS_MAX {
+        if rest.is_empty() {
+            return;
+        }
         let start = if rest.starts_with('{') { Some(0) } else { rest.find(OBJECT) };
         let Some((noise, object)) = start.and_then(|at| rest.split_at_checked(at)) else {
             return chatter(rest, events);
@@ -58,43 +67,86 @@ fn objects(mut rest: &str, model: &mut Option<String>, events: &mut Vec<StreamEv
                 rest = object.get(len..).unwrap_or_default().trim();
             }
             None => {
-                let sound = next_sound(object).unwrap_or(object.len());
+                let sound = next_sound(object, &mut budget).unwrap_or(object.len());
                 let (torn, after) = object.split_at(sound);
                 broken(torn, events);
                 rest = after;
             }
         }
     }
+    chatter(rest, events);
 }
 
 /// The event of the object that the text begins with, if it is protocol, and the object's length in
 /// bytes; `None` if it is torn.
 fn parse(text: &str, model: &mut Option<String>) -> Option<(Option<StreamEvent>, usize)> {
-    if begins_streamed(text) {
-        return partial(text);
+    // the CLI writes type and subtype first: of almost every line they tell which fields it has
+    if let Some(of) = begin(text).and_then(|(kind, subtype)| Narrow::of(kind, subtype)) {
+        return of.read(text);
     }
     let (line, len) = read::<wire::Line>(text)?;
-    if line.kind.0.as_deref() == Some(streamed::KIND) {
-        return partial(text);
+    match line.kind.0.as_deref().and_then(|kind| Narrow::of(kind, line.subtype.0.as_deref())) {
+        Some(of) => of.read(text),
+        None => Some((meaning::event(line, model), len)),
     }
-    Some((meaning::event(line, model), len))
 }
 
-/// Whether the type is the first field of the object, as the CLI writes it, and is the one that has
-/// fields of its own.
-fn begins_streamed(object: &str) -> bool {
-    let kind = object.strip_prefix('{').and_then(|rest| {
-        let value = rest.trim_start().strip_prefix("\"type\"")?.trim_start();
-        value.strip_prefix(':')?.trim_start().strip_prefix('"')
-    });
-    kind.and_then(|rest| rest.strip_prefix(streamed::KIND))
-        .is_some_and(|rest| rest.starts_with('"'))
+/// Kinds of lines that come often and have few fields: they are read without room for those of all
+/// others.
+enum Narrow {
+    Streamed,
+    Assistant,
+    User,
+    ThinkingTokens,
 }
 
-fn partial(text: &str) -> Option<(Option<StreamEvent>, usize)> {
-    let (line, len) = read::<streamed::Streamed<'_>>(text)?;
-    let malformed = || StreamEvent::Malformed { kind: streamed::KIND.into() };
-    Some((Some(line.event().unwrap_or_else(malformed)), len))
+impl Narrow {
+    fn of(kind: &str, subtype: Option<&str>) -> Option<Narrow> {
+        match (kind, subtype) {
+            (streamed::KIND, _) => Some(Narrow::Streamed),
+            (conversation::ASSISTANT, _) => Some(Narrow::Assistant),
+            (conversation::USER, _) => Some(Narrow::User),
+            ("system", Some("thinking_tokens")) => Some(Narrow::ThinkingTokens),
+            _ => None,
+        }
+    }
+
+    /// As [`parse`].
+    fn read(&self, text: &str) -> Option<(Option<StreamEvent>, usize)> {
+        let (event, kind, len) = match self {
+            Narrow::Streamed => {
+                let (line, len) = read::<streamed::Streamed<'_>>(text)?;
+                (line.event(), streamed::KIND, len)
+            }
+            Narrow::Assistant => {
+                let (line, len) = read::<conversation::Spoken>(text)?;
+                (conversation::assistant(line), conversation::ASSISTANT, len)
+            }
+            Narrow::User => {
+                let (line, len) = read::<conversation::Spoken>(text)?;
+                (conversation::user(line), conversation::USER, len)
+            }
+            Narrow::ThinkingTokens => {
+                let (IgnoredAny, len) = read(text)?;
+                return Some((Some(StreamEvent::ThinkingTokens), len));
+            }
+        };
+        let event = event.unwrap_or_else(|| StreamEvent::Malformed { kind: kind.into() });
+        Some((Some(event), len))
+    }
+}
+
+/// The type of the object, and its subtype, if they are its first fields.
+fn begin(object: &str) -> Option<(&str, Option<&str>)> {
+    let (kind, rest) = field(object.strip_prefix('{')?, "\"type\"")?;
+    let subtype = rest.trim_start().strip_prefix(',').and_then(|rest| field(rest, "\"subtype\""));
+    Some((kind, subtype.map(|(subtype, _)| subtype)))
+}
+
+/// The string behind this key, as it stands there, and what follows it.
+fn field<'a>(text: &'a str, key: &str) -> Option<(&'a str, &'a str)> {
+    let value = text.trim_start().strip_prefix(key)?.trim_start().strip_prefix(':')?;
+    value.trim_start().strip_prefix('"')?.split_once('"')
 }
 
 /// The object that the text begins with, and its length in bytes; `None` if it is torn.
@@ -104,22 +156,29 @@ fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Option<(T, usize)> {
     Some((line, json.into_iter::<IgnoredAny>().byte_offset()))
 }
 
-/// Where, behind the torn object that `text` begins with, a sound line of a known type begins.
-fn next_sound(text: &str) -> Option<usize> {
-    text.match_indices(OBJECT).map(|(at, _)| at).filter(|at| *at > 0).take(RESCUE_TRIES).find(
-        |at| {
-            let tail = text.get(*at..).unwrap_or_default();
-            let head =
-                tail.char_indices().nth(RESCUE_HEAD_CHARS).map_or(tail, |(end, _)| &tail[..end]);
-            let known = sniff::kinds(head).0.is_some_and(|kind| meaning::is_known(&kind));
-            known && parse(tail, &mut None).is_some()
-        },
-    )
+/// Where, behind the torn object that `text` begins with, a sound line of a known type begins. `budget`
+/// is how many bytes may still be looked at.
+fn next_sound(text: &str, budget: &mut usize) -> Option<usize> {
+    let places = text.match_indices(OBJECT).map(|(at, _)| at).filter(|at| *at > 0);
+    for at in places.take(RESCUE_TRIES) {
+        if *budget == 0 {
+            break;
+        }
+        let tail = text.get(at..).unwrap_or_default();
+        *budget = budget.saturating_sub(tail.len());
+        let head = tail.char_indices().nth(RESCUE_HEAD_CHARS).map_or(tail, |(end, _)| &tail[..end]);
+        let known = sniff::kinds(head).0.is_some_and(|kind| meaning::is_known(&kind));
+        if known && parse(tail, &mut None).is_some() {
+            return Some(at);
+        }
+    }
+    None
 }
 
 /// A piece that begins like JSON and is none: protocol of a known kind gone wrong, or chatter.
 fn broken(text: &str, events: &mut Vec<StreamEvent>) {
-    match sniff::kinds(text).0 {
+    let head = text.floor_char_boundary(line::HEAD_BYTES);
+    match sniff::kinds(text.get(..head).unwrap_or_default()).0 {
         Some(kind) if meaning::is_known(&kind) => events.push(StreamEvent::Malformed { kind }),
         Some(_) | None => chatter(text, events),
     }
@@ -144,12 +203,14 @@ fn clean(bytes: &[u8]) -> Cow<'_, str> {
     }
     let noisy = |c: char| matches!(c, '\0' | '\u{1b}' | '\u{feff}');
     let mut out = String::with_capacity(text.len());
+    let mut blank = true;
     let mut rest: &str = &text;
     while let Some(at) = rest.find(noisy) {
         let (sound, noise) = rest.split_at(at);
         out.push_str(sound);
+        blank &= sound.trim().is_empty();
         // a byte order mark inside a text is a character of it
-        if noise.starts_with('\u{feff}') && !out.trim().is_empty() {
+        if noise.starts_with('\u{feff}') && !blank {
             out.push('\u{feff}');
         }
         rest = after_noise(noise);

@@ -5,16 +5,18 @@
 
 use super::{AssistantLine, Partial, UserEcho};
 use crate::id::{CliSessionId, Uuid};
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// One event of the stream.
+/// One event of the stream. It is handed from place to place on its way to the rules, so what is large
+/// and seldom is boxed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum StreamEvent {
     /// `system/init`: a turn begins (at every turn).
-    Init(Init),
+    Init(Box<Init>),
     /// `system/status`.
     Status {
         /// `requesting`, `compacting`, or `None` for cleared.
@@ -44,9 +46,9 @@ pub enum StreamEvent {
     /// `stream_event`.
     Partial(Partial),
     /// `assistant`: one finished content block.
-    Assistant(AssistantLine),
+    Assistant(Box<AssistantLine>),
     /// `user`: tool results, synthetic nudges, interrupt notes, replays.
-    User(UserEcho),
+    User(Box<UserEcho>),
     /// `tool_progress`: heartbeat of a running tool.
     ToolProgress {
         /// The call.
@@ -126,7 +128,7 @@ pub enum StreamEvent {
         answer: Result<Value, String>,
     },
     /// `result`: the turn is over.
-    Result(alloc::boxed::Box<TurnResult>),
+    Result(Box<TurnResult>),
     /// `keep_alive` and other lines that carry nothing.
     KeepAlive,
     /// A protocol line of a kind this version does not know.
@@ -153,6 +155,19 @@ pub enum StreamEvent {
     /// Not protocol: startup chatter, never response (PR-04).
     Chatter(String),
 }
+
+/// The three that are boxed and made in more than one place.
+macro_rules! boxed {
+    ($($name:ident: $from:ty),*) => {$(
+        impl From<$from> for StreamEvent {
+            fn from(line: $from) -> Self {
+                StreamEvent::$name(Box::new(line))
+            }
+        }
+    )*};
+}
+
+boxed!(Init: Init, Assistant: AssistantLine, User: UserEcho);
 
 /// `system/init`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -44,3 +44,25 @@ proptest! {
         prop_assert_eq!(got.last(), Some(&StreamEvent::KeepAlive));
     }
 }
+
+/// All sessions share the thread that decodes. Each of these would take hours if a byte were looked at
+/// again for each that follows it.
+// proves: PR-02
+#[test]
+fn a_hostile_line_is_read_in_one_go() {
+    let torn = "{\"type\":\"user\",\"x\":[";
+    let sound = "{\"type\":\"keep_alive\"}";
+    let long = |piece: &str| piece.repeat(8 * 1024 * 1024 / piece.len());
+    let marks = format!("{}{}", " ".repeat(4 * 1024 * 1024), "\u{feff}".repeat(1024 * 1024));
+    for (name, line, wanted) in [
+        ("torn ones", long(torn), 1),
+        ("torn and sound ones in turns", long(&format!("{torn}{sound}")), 3),
+        ("sound ones", long(sound), 1025),
+        ("others", long("{\"a\":1}"), 1025),
+        ("blanks and byte order marks", marks, 0),
+    ] {
+        let got = events(format!("{line}\n{sound}\n").as_bytes(), &[]);
+        assert_eq!(got.len(), wanted + 1, "{name}");
+        assert_eq!(got.last(), Some(&StreamEvent::KeepAlive), "{name}");
+    }
+}

@@ -16,8 +16,8 @@ use alloc::vec::Vec;
 const KNOWN: [&str; 13] = [
     "system",
     streamed::KIND,
-    "assistant",
-    "user",
+    conversation::ASSISTANT,
+    conversation::USER,
     "result",
     "command_lifecycle",
     "tool_progress",
@@ -39,8 +39,6 @@ pub(super) fn event(mut line: Line, model: &mut Option<String>) -> Option<Stream
     let kind = line.kind.0.take()?;
     let event = match kind.as_str() {
         "system" => return Some(system(line, model)),
-        "assistant" => conversation::assistant(line),
-        "user" => conversation::user(line),
         "result" => result(line, model.as_deref()),
         "command_lifecycle" => Some(lifecycle(line)),
         "tool_progress" => Some(tool_progress(line)),
@@ -75,7 +73,7 @@ fn system(mut line: Line, model: &mut Option<String>) -> StreamEvent {
     match subtype.as_str() {
         "init" => {
             model.clone_from(&line.model.0);
-            StreamEvent::Init(Init {
+            StreamEvent::from(Init {
                 session_id: line.session_id.0,
                 model: line.model.text(),
                 permission_mode: line.permission_mode.text(),
@@ -95,7 +93,6 @@ fn system(mut line: Line, model: &mut Option<String>) -> StreamEvent {
             "requires_action" => SessionState::RequiresAction,
             _ => SessionState::Other,
         }),
-        "thinking_tokens" => StreamEvent::ThinkingTokens,
         "task_started" | "task_updated" | "task_notification" => task(line, &subtype),
         "background_tasks_changed" => {
             let tasks = line.tasks.0.unwrap_or_default().into_iter().filter_map(|task| task.0);

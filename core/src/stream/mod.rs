@@ -1,6 +1,6 @@
 //! The CLI's output: bytes to bounded lines to [`StreamEvent`]. Never fails.
 //!
-//! [`Decoder`] is all a reader thread needs: it is fed what a read returned, whatever that was, and
+//! [`Decoder`] is all that a child's output needs: it is fed what a read returned, whatever that was, and
 //! answers with events. It holds no clock and decides nothing about the turn.
 
 mod conversation;

@@ -133,6 +133,7 @@ fn unknown_and_malformed_lines_are_named() {
         (r#"{"type":"system"}"#, unknown("system", None)),
         (r#"{"type":"assistant","message":"words"}"#, malformed("assistant")),
         (r#"{"type":"stream_event"}"#, malformed("stream_event")),
+        (r#"{"type":"system","subtype":"thinking_tokens","n"#, malformed("system")),
         (r#"{"type":"result","is_error":"no"}"#, malformed("result")),
         (r#"{"type":"control_request","request":{}}"#, malformed("control_request")),
         (r#"{"type":"result","subtype":"success","is_er"#, malformed("result")),
@@ -360,5 +361,5 @@ fn tool_results_say_who_refused() {
         ],
         wakes: Some(WakeSet { at_ms: 1_796_035_980_000, cron: Some("c1".into()), recurring: true }),
     };
-    assert_eq!(decode(&line.to_string()), [StreamEvent::User(expected)]);
+    assert_eq!(decode(&line.to_string()), [StreamEvent::from(expected)]);
 }

@@ -1,5 +1,5 @@
 //! The CLI's lines as they are written: one flat struct with every field this app reads, but for
-//! those of [`super::streamed`].
+//! those of [`super::streamed`] and [`super::conversation`].
 //!
 //! Each field is [`Soft`]: a field that is absent, null or of another type than expected reads as
 //! `None` and spoils nothing else of its line. Fields that are not named here are skipped unread.
@@ -57,7 +57,6 @@ pub(super) struct Line {
     pub(super) uuid: Soft<Uuid>,
     pub(super) session_id: Soft<Uuid>,
     pub(super) parent_tool_use_id: Soft<String>,
-    pub(super) agent_id: Soft<String>,
     pub(super) message: Soft<Message>,
     pub(super) content: Soft<String>,
 
@@ -100,25 +99,13 @@ pub(super) struct Line {
     pub(super) patch: Soft<Box<TaskPatch>>,
     pub(super) tasks: Soft<Vec<Soft<Task>>>,
 
-    pub(super) api_error: Soft<String>,
-    pub(super) api_error_status: Soft<f64>,
-    pub(super) api_error_params: Soft<Box<ApiErrorParams>>,
-    pub(super) aborted: Soft<bool>,
-
-    #[serde(rename = "isSynthetic")]
-    pub(super) is_synthetic: Soft<bool>,
-    #[serde(rename = "isReplay")]
-    pub(super) is_replay: Soft<bool>,
-    /// Anything; an object of the tools that set an alarm has these fields.
-    pub(super) tool_use_result: Soft<Box<ToolUseResult>>,
-    pub(super) tool_result_meta: Soft<Vec<Soft<ToolResultMeta>>>,
-
     pub(super) request_id: Soft<String>,
     pub(super) request: Soft<Box<Request>>,
     pub(super) response: Soft<Box<Response>>,
 
     pub(super) is_error: Soft<bool>,
     pub(super) terminal_reason: Soft<String>,
+    pub(super) api_error_status: Soft<f64>,
     pub(super) stop_reason: Soft<String>,
     pub(super) num_turns: Soft<f64>,
     pub(super) result: Soft<String>,

@@ -41,7 +41,7 @@ impl State {
         self.observe_background(cx, id, &event);
         self.observe(cx, id, &event);
         match event {
-            StreamEvent::Init(init) => self.init(cx, id, init),
+            StreamEvent::Init(init) => self.init(cx, id, *init),
             StreamEvent::ConversationReset { new_id: Some(new) } => {
                 self.change(cx, id, Actor::Stream, "conversation reset", |row| {
                     row.cli_session_id = Some(new);

@@ -120,18 +120,18 @@ pub(super) fn assistant(message: &str, content: Content) -> AssistantLine {
 }
 
 pub(super) fn said(message: &str, text: &str) -> StreamEvent {
-    StreamEvent::Assistant(assistant(message, Content::Text(text.into())))
+    StreamEvent::from(assistant(message, Content::Text(text.into())))
 }
 
 pub(super) fn call(message: &str, id: &str, parent: Option<&str>) -> StreamEvent {
     let content =
         Content::ToolUse { id: id.into(), name: "Bash".into(), input: json!({"command": "x"}) };
     let parent = parent.map(Into::into);
-    StreamEvent::Assistant(AssistantLine { parent, ..assistant(message, content) })
+    StreamEvent::from(AssistantLine { parent, ..assistant(message, content) })
 }
 
 pub(super) fn user(text: Option<&str>, results: Vec<ToolResult>) -> StreamEvent {
-    StreamEvent::User(UserEcho {
+    StreamEvent::from(UserEcho {
         uuid: None,
         parent: None,
         synthetic: false,

@@ -79,7 +79,7 @@ fn marker_lines_are_never_shown_not_even_for_a_moment() {
 
 #[test]
 fn thinking_has_its_duration_with_and_without_partial_messages() {
-    let thought = || StreamEvent::Assistant(assistant("m", Content::Thinking("hm".into())));
+    let thought = || StreamEvent::from(assistant("m", Content::Thinking("hm".into())));
     let mut s = Session::new();
     let piece = PartialKind::Thinking { index: 0, text: "h".into() };
     s.see(start("m")).see(begin("m", 0, BlockStart::Thinking)).see(partial("m", piece));
@@ -123,7 +123,7 @@ fn of_a_sub_agent_only_its_calls_are_shown() {
     let mut s = Session::new();
     let words = assistant("n", Content::Text("inner".into()));
     s.see(call("m", "agent", None)).see(call("n", "inner", Some("agent")));
-    s.see(StreamEvent::Assistant(AssistantLine { parent: Some("agent".into()), ..words }));
+    s.see(StreamEvent::from(AssistantLine { parent: Some("agent".into()), ..words }));
     s.see(answer("agent", "launched"));
     s.end_turn();
     assert_eq!(s.seen(), ["tool agent launched", "~tool inner -"], "it goes on in the background");
@@ -169,7 +169,7 @@ fn a_turn_that_dies_keeps_its_text_and_marks_where_it_ends() {
 fn words_of_the_cli_are_notes() {
     let mut s = Session::new();
     let error = assistant("x", Content::Text("API Error: 529".into()));
-    s.see(StreamEvent::Assistant(AssistantLine { synthetic: true, ..error }));
+    s.see(StreamEvent::from(AssistantLine { synthetic: true, ..error }));
     s.see(StreamEvent::Informational { content: "fyi".into() });
     s.see(StreamEvent::Informational { content: " ".into() });
     s.see(user(Some("<local-command-stderr>it failed</local-command-stderr>"), vec![]));
@@ -222,9 +222,9 @@ fn the_clis_words_for_a_failure_are_kept_out_of_sight() {
     let line = assistant("m", Content::Text("API Error: connection closed".into()));
     let error = Some("server_error".to_string());
     let failed = AssistantLine { synthetic: true, error, ..line.clone() };
-    s.see(StreamEvent::Assistant(failed));
+    s.see(StreamEvent::from(failed));
     assert_eq!(s.seen(), [""; 0]);
-    s.see(StreamEvent::Assistant(AssistantLine { synthetic: true, ..line }));
+    s.see(StreamEvent::from(AssistantLine { synthetic: true, ..line }));
     assert_eq!(s.seen(), ["note API Error: connection closed"], "what is no failure is shown");
 }
 
@@ -232,7 +232,7 @@ fn the_clis_words_for_a_failure_are_kept_out_of_sight() {
 fn an_interrupted_reply_ends_where_it_was_interrupted() {
     let mut s = Session::new();
     let line = assistant("m", Content::Text("Hello this".into()));
-    s.see(StreamEvent::Assistant(AssistantLine { aborted: true, ..line }));
+    s.see(StreamEvent::from(AssistantLine { aborted: true, ..line }));
     s.see(StreamEvent::Result(Box::default())).end_turn();
     assert_eq!(s.seen(), ["text Hello this!"]);
 }

@@ -5,7 +5,7 @@ use alloc::vec;
 use serde_json::json;
 
 fn line(message: &str, content: Content) -> StreamEvent {
-    StreamEvent::Assistant(AssistantLine {
+    StreamEvent::from(AssistantLine {
         uuid: Some(Uuid(9)),
         message: message.to_string(),
         synthetic: false,
@@ -33,7 +33,7 @@ fn tool_use() -> StreamEvent {
 }
 
 fn tool_result() -> StreamEvent {
-    StreamEvent::User(UserEcho {
+    StreamEvent::from(UserEcho {
         uuid: None,
         parent: None,
         synthetic: false,

@@ -10,17 +10,18 @@ use crate::supervise::clock::Deadline;
 use crate::supervise::pty::Child;
 use omniscio_core::id::SessionId;
 use omniscio_core::ipc::CliState;
+use omniscio_core::stream::Decoder;
 use omniscio_core::supervisor::{Answer, AskId, Input, LaunchId};
 use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// A line of a child is usually a KiB: so many keep the loop busy for a while.
-const NEWS_MAX: usize = 1024;
-/// But a line may have some MiB: so much of them waits at most, and one more that alone is longer.
+/// A child's output comes in pieces of up to 4 KiB: so many keep the loop busy for a while.
+const NEWS_MAX: usize = 256;
+/// Should pieces be longer one day: so much of them waits at most, and one more that alone is longer.
 const NEWS_MAX_BYTES: usize = 64 * 1024 * 1024;
 /// So many news are taken at once, before a command is looked for again.
-const RUN_MAX: usize = 64;
+const RUN_MAX: usize = 16;
 /// More clicks than a person makes while a slow disk holds the loop up.
 const COMMANDS_MAX: usize = 256;
 
@@ -28,6 +29,20 @@ const COMMANDS_MAX: usize = 256;
 pub(in crate::supervise) enum Message {
     /// For the rules as it is.
     Input(Input),
+    /// A piece of a child's output. The loop makes events of it itself, which costs it a fraction of what
+    /// handing over each event does.
+    Output {
+        /// The session.
+        session: SessionId,
+        /// The child's launch.
+        launch: LaunchId,
+        /// As it came.
+        bytes: Vec<u8>,
+        /// Nothing comes after it.
+        ended: bool,
+        /// The child's own.
+        decoder: Arc<Mutex<Decoder>>,
+    },
     /// The answer to a question that was asked in this generation of the state: after a caught
     /// panic the numbers of questions begin anew.
     Answer {
@@ -105,7 +120,7 @@ enum Sleep {
     /// It is at work.
     #[default]
     Awake,
-    /// It lets lines of children gather.
+    /// It lets output of children gather.
     Rests,
     /// It sleeps until something comes.
     Sleeps,
@@ -121,7 +136,7 @@ impl Queues {
         }
     }
 
-    /// Anything but lines of children, or so many that their readers would soon wait.
+    /// Anything but output of children, or so much that their readers would soon wait.
     fn ends_rest(&self) -> bool {
         self.pressing || !self.is_half_empty()
     }
@@ -166,28 +181,22 @@ impl Inbox {
 
     /// The same for a message that holds so many bytes of a child's output.
     pub(in crate::supervise) fn push_sized(&self, message: Message, bytes: usize) {
-        self.add([(message, bytes)], true);
+        self.add(message, bytes, true);
     }
 
-    /// The same for lines that come at once, in their order. They may wait for the end of a rest.
-    pub(in crate::supervise) fn push_lines(
-        &self,
-        messages: impl IntoIterator<Item = (Message, usize)>,
-    ) {
-        self.add(messages, false);
+    /// The same for a piece of a child's output: it may wait for the end of a rest.
+    pub(in crate::supervise) fn push_output(&self, message: Message, bytes: usize) {
+        self.add(message, bytes, false);
     }
 
-    fn add(&self, messages: impl IntoIterator<Item = (Message, usize)>, pressing: bool) {
-        let mut queues = self.lock();
-        for (message, bytes) in messages {
-            queues = self.with_room(queues, bytes);
-            if queues.closed {
-                return;
-            }
-            queues.news_bytes = queues.news_bytes.saturating_add(bytes);
-            queues.news.push_back((message, bytes));
-            queues.pressing |= pressing;
+    fn add(&self, message: Message, bytes: usize, pressing: bool) {
+        let mut queues = self.with_room(self.lock(), bytes);
+        if queues.closed {
+            return;
         }
+        queues.news_bytes = queues.news_bytes.saturating_add(bytes);
+        queues.news.push_back((message, bytes));
+        queues.pressing |= pressing;
         self.wake(queues);
     }
 
@@ -201,8 +210,6 @@ impl Inbox {
             return queues;
         }
         queues.held_up += 1;
-        // what was added just now may be all that waits: the loop makes room once it knows of it
-        self.came.notify_all();
         let waited = self.taken.wait_while(queues, full);
         let mut queues = waited.unwrap_or_else(PoisonError::into_inner);
         queues.held_up -= 1;
@@ -272,7 +279,7 @@ impl Inbox {
         next
     }
 
-    /// Lets lines of children gather for `limit`; anything else, or many of them, ends that.
+    /// Lets output of children gather for `limit`; anything else, or much of it, ends that.
     pub(in crate::supervise) fn rest(&self, limit: Duration) {
         if !limit.is_zero() {
             drop(self.sleep(self.lock(), Sleep::Rests, limit, |queues| !queues.ends_rest()));

@@ -1,5 +1,5 @@
-//! Where a child's events arrive, on its own threads: bytes become stream events, an exit is told
-//! once everything that the child left behind is gone.
+//! Where a child's events arrive, on its own threads: its output goes on without secrets, an exit is
+//! told once everything that the child left behind is gone.
 
 use super::ground::Ground;
 use super::launches::{Key, write_failed};
@@ -9,13 +9,10 @@ use crate::supervise::logs::redact;
 use crate::supervise::pty::ChildEvent;
 use crate::supervise::secrets::Cut;
 use omniscio_core::id::SessionId;
-use omniscio_core::stream::{Decoder, StreamEvent};
+use omniscio_core::stream::Decoder;
 use omniscio_core::supervisor::Input;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// Room for so many events is kept between two pieces of output: a terminal gives fewer lines at once.
-const EVENTS_KEPT: usize = 64;
 
 /// The CLI processes of each session that may have left something behind, and the sweep of it.
 pub(super) struct Parents {
@@ -69,35 +66,9 @@ pub(super) struct Sink {
     parents: Arc<Parents>,
     /// Closed until the loop knows of the child.
     gate: Arc<Mutex<()>>,
-    output: Arc<Mutex<Output>>,
-}
-
-/// The output of one child on its way to events.
-struct Output {
     /// Cuts the endpoint's secret out: an agent may print its environment, a gateway quote what it got.
-    cut: Option<Cut>,
-    decoder: Decoder,
-    /// Bytes that went in since the last event came out: what the next one holds.
-    held: usize,
-    /// Events on their way; empty between two pieces.
-    events: Vec<StreamEvent>,
-}
-
-impl Output {
-    // rule: A-32
-    fn push(&mut self, bytes: &[u8]) {
-        self.held = self.held.saturating_add(bytes.len());
-        match &mut self.cut {
-            Some(cut) => self.decoder.push_into(&cut.pass(bytes), &mut self.events),
-            None => self.decoder.push_into(bytes, &mut self.events),
-        }
-    }
-
-    fn finish(&mut self) {
-        let rest = self.cut.as_mut().map(Cut::finish).unwrap_or_default();
-        self.decoder.push_into(&rest, &mut self.events);
-        self.events.extend(self.decoder.finish());
-    }
+    cut: Option<Arc<Mutex<Cut>>>,
+    decoder: Arc<Mutex<Decoder>>,
 }
 
 impl Sink {
@@ -107,9 +78,9 @@ impl Sink {
         ground: &Ground,
         cut: Option<Cut>,
     ) -> Sink {
-        let decoder = Decoder::new(ground.limits.line_max_bytes);
-        let output = Output { cut, decoder, held: 0, events: Vec::new() };
-        Sink { key, inbox, parents, gate, output: Arc::new(Mutex::new(output)) }
+        let decoder = Arc::new(Mutex::new(Decoder::new(ground.limits.line_max_bytes)));
+        let cut = cut.map(|cut| Arc::new(Mutex::new(cut)));
+        Sink { key, inbox, parents, gate, cut, decoder }
     }
 
     /// Takes one event; waits while the loop has enough to do.
@@ -118,9 +89,9 @@ impl Sink {
         let Key { session, launch } = self.key;
         match event {
             ChildEvent::Stdout(bytes) => {
-                let mut output = lock(&self.output);
-                output.push(&bytes);
-                self.stream(&mut output);
+                // rule: A-32
+                let cut = self.cut.as_ref().map(|cut| lock(cut).pass(&bytes));
+                self.output(cut.unwrap_or(bytes), false);
             }
             ChildEvent::Stderr(line) => {
                 let text = redact(&String::from_utf8_lossy(&line)).into_owned();
@@ -146,20 +117,15 @@ impl Sink {
     }
 
     fn finish(&self) {
-        let mut output = lock(&self.output);
-        output.finish();
-        self.stream(&mut output);
+        let held_back = self.cut.as_ref().map(|cut| lock(cut).finish());
+        self.output(held_back.unwrap_or_default(), true);
     }
 
-    /// Each event goes with the bytes it holds: the first has all, those after it are of the same bytes.
-    fn stream(&self, output: &mut Output) {
+    fn output(&self, bytes: Vec<u8>, ended: bool) {
         let Key { session, launch } = self.key;
-        let Output { held, events, .. } = output;
-        self.inbox.push_lines(events.drain(..).map(|event| {
-            (Message::Input(Input::Stream { session, launch, event }), std::mem::take(held))
-        }));
-        // one piece of many lines must not keep its memory for the life of the child
-        events.shrink_to(EVENTS_KEPT);
+        let (size, decoder) = (bytes.len(), Arc::clone(&self.decoder));
+        let output = Message::Output { session, launch, bytes, ended, decoder };
+        self.inbox.push_output(output, size);
     }
 
     fn push(&self, input: Input) {

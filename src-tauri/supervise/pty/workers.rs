@@ -14,8 +14,10 @@ use std::sync::{Arc, Mutex};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-/// The largest piece of stdout in one event.
+/// The largest piece of stdout or stderr in one read. A terminal gives at most 4 KiB.
 const PIECE_MAX_BYTES: usize = 64 * 1024;
+/// So often stdout is read before stderr and the child's end are looked at again.
+const READS_MAX: usize = 16;
 /// A longer line of stderr is cut here; its rest is not kept.
 const STDERR_LINE_MAX_BYTES: usize = 8 * 1024;
 /// More than a terminal can hold back: once this much was read after the child's exit, what comes
@@ -268,17 +270,25 @@ impl<S: Fn(ChildEvent)> Reader<S> {
         bytes
     }
 
-    /// A terminal gives at most 4 KiB a read: one event carries what several reads gave.
+    /// Each read is an event of its own: while the sink works on it the kernel fetches what the next
+    /// one gives. A read that comes too early sleeps until it is there.
     fn read_stdout(&mut self) -> usize {
-        let (filled, ended) = read_terminal(&mut self.master, &mut self.piece);
-        if filled > 0 {
-            (self.sink)(ChildEvent::Stdout(self.piece[..filled].to_vec()));
+        let mut bytes = 0;
+        for _ in 0..READS_MAX {
+            let (filled, ended) = read_terminal(&mut self.master, &mut self.piece);
+            if filled > 0 {
+                (self.sink)(ChildEvent::Stdout(self.piece[..filled].to_vec()));
+            }
+            if ended {
+                self.stdout_open = false;
+                (self.sink)(ChildEvent::OutputEnded);
+            }
+            bytes += filled;
+            if filled == 0 || ended {
+                break;
+            }
         }
-        if ended {
-            self.stdout_open = false;
-            (self.sink)(ChildEvent::OutputEnded);
-        }
-        filled
+        bytes
     }
 
     fn read_stderr(&mut self) -> usize {
@@ -300,23 +310,22 @@ impl<S: Fn(ChildEvent)> Reader<S> {
     }
 }
 
-/// Reads what is there now; gives how much, and whether nothing more can come.
+/// Reads what is there now, as much as one read gives; gives how much that is, and whether nothing more
+/// can come.
 ///
 /// The kernel says EIO when it saw no bytes and then saw the slave closed: bytes written in between
 /// are still to come. So the output has ended only at an EIO right after an EIO.
 fn read_terminal(master: &mut impl Read, piece: &mut [u8]) -> (usize, bool) {
-    let (mut filled, mut closed) = (0, false);
-    while filled < piece.len() {
-        match master.read(&mut piece[filled..]) {
-            Ok(0) => return (filled, true),
-            Ok(read) => (filled, closed) = (filled + read, false),
+    let mut closed = false;
+    loop {
+        match master.read(piece) {
+            Ok(read) => return (read, read == 0),
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-            Err(_) if closed => return (filled, true),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return (0, false),
+            Err(_) if closed => return (0, true),
             Err(_) => closed = true,
         }
     }
-    (filled, false)
 }
 
 /// The open line of stderr.
@@ -380,7 +389,15 @@ mod tests {
             (vec![None, Some(b"ab"), None, Some(b"c"), None, None], (3, true)),
         ] {
             let mut terminal = Scripted(reads.clone().into());
-            assert_eq!(read_terminal(&mut terminal, &mut [0; 16]), wanted, "{reads:?}");
+            let mut bytes = 0;
+            let ended = loop {
+                let (filled, ended) = read_terminal(&mut terminal, &mut [0; 16]);
+                bytes += filled;
+                if filled == 0 {
+                    break ended;
+                }
+            };
+            assert_eq!((bytes, ended), wanted, "{reads:?}");
         }
     }
 }

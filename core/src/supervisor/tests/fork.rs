@@ -63,7 +63,7 @@ impl Rig {
         let (model, version) = ("m".into(), "2".into());
         let (permission_mode, api_key_source) = ("default".into(), "none".into());
         let init = Init { session_id, model, permission_mode, api_key_source, version };
-        self.stream(StreamEvent::Init(init));
+        self.stream(StreamEvent::from(init));
     }
 
     /// The CLI refuses its start with these words.

@@ -430,7 +430,7 @@ impl Rig {
     pub(super) fn spawn_and_shake(&mut self) {
         self.shake();
         let session_id = Some(self.plan().conversation.id());
-        self.stream(StreamEvent::Init(Init {
+        self.stream(StreamEvent::from(Init {
             session_id,
             model: "m".into(),
             permission_mode: "default".into(),

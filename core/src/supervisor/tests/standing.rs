@@ -253,7 +253,7 @@ fn no_setting_is_a_cap_or_a_cadence() {
 #[test]
 fn the_conversation_has_no_id_until_the_cli_names_it() {
     let named = |id| {
-        StreamEvent::Init(Init {
+        StreamEvent::from(Init {
             session_id: id,
             model: "m".into(),
             permission_mode: "default".into(),

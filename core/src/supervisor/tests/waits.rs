@@ -51,7 +51,7 @@ fn call(rig: &mut Rig, call: &str, name: &str, input: Value) {
 }
 
 fn result(rig: &mut Rig, call: &str, wakes: Option<WakeSet>) {
-    rig.stream(StreamEvent::User(UserEcho {
+    rig.stream(StreamEvent::from(UserEcho {
         uuid: None,
         parent: None,
         synthetic: false,

@@ -19,6 +19,11 @@ fn number(message: Option<Message>) -> Option<u16> {
     }
 }
 
+/// Adds these as output of a child is added.
+fn output(inbox: &Inbox, numbers: impl IntoIterator<Item = u16>) {
+    numbers.into_iter().for_each(|n| inbox.push_output(load(n), 0));
+}
+
 #[test]
 fn commands_go_first_and_everything_keeps_its_order() {
     let inbox = Inbox::default();
@@ -75,11 +80,11 @@ fn a_full_queue_holds_news_up_and_refuses_commands() {
 }
 
 #[test]
-fn what_comes_at_once_and_has_no_room_together_wakes_a_loop_that_sleeps() {
+fn output_without_end_wakes_a_loop_that_sleeps_and_waits_for_room() {
     let inbox = Arc::new(Inbox::default());
     let last = u16::try_from(2 * NEWS_MAX).unwrap();
     let writer = Arc::clone(&inbox);
-    let added = thread::spawn(move || writer.push_lines((0..=last).map(|n| (load(n), 0))));
+    let added = thread::spawn(move || output(&writer, 0..=last));
     for n in 0..=last {
         assert_eq!(number(inbox.next(LONG)), Some(n));
     }
@@ -145,11 +150,11 @@ fn quitting_ends_a_wait_for_the_disk() {
 }
 
 #[test]
-fn lines_gather_while_the_loop_rests_and_anything_else_ends_the_rest() {
+fn output_gathers_while_the_loop_rests_and_anything_else_ends_the_rest() {
     let inbox = Arc::new(Inbox::default());
     let (mut taken, half) = (VecDeque::new(), u16::try_from(NEWS_MAX / 2).unwrap());
     // it would be over at once, or never
-    inbox.push_lines([(load(0), 0)]);
+    output(&inbox, [0]);
     inbox.rest(Duration::ZERO);
     inbox.ready(&mut taken);
     assert_eq!(number(taken.pop_front()), Some(0));
@@ -159,7 +164,7 @@ fn lines_gather_while_the_loop_rests_and_anything_else_ends_the_rest() {
         let added = thread::spawn(move || match end {
             0 => writer.push(load(1)),
             1 => writer.command(Message::Input(Input::Wake)).unwrap(),
-            _ => writer.push_lines((0..=half).map(|n| (load(n), 0))),
+            _ => output(&writer, 0..=half),
         });
         inbox.rest(LONG);
         added.join().unwrap();
@@ -172,7 +177,7 @@ fn lines_gather_while_the_loop_rests_and_anything_else_ends_the_rest() {
 fn what_waits_is_taken_in_runs_and_a_command_ends_one() {
     let inbox = Inbox::default();
     let last = u16::try_from(RUN_MAX).unwrap();
-    inbox.push_lines((0..=last).map(|n| (load(n), 0)));
+    output(&inbox, 0..=last);
     let mut taken = VecDeque::new();
     inbox.ready(&mut taken);
     assert_eq!(taken.drain(..).filter_map(|m| number(Some(m))).collect::<Vec<_>>(), {

@@ -40,7 +40,7 @@ fn call(rig: &mut Rig, one: One) {
 }
 
 fn tool_result() -> StreamEvent {
-    StreamEvent::User(UserEcho {
+    StreamEvent::from(UserEcho {
         uuid: None,
         parent: None,
         synthetic: false,

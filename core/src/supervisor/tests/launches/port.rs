@@ -434,7 +434,7 @@ impl Port {
                 let answer = Ok(json!({}));
                 let event = StreamEvent::ControlResponse { request, answer };
                 self.feed(Input::Stream { session, launch, event });
-                let init = StreamEvent::Init(Init {
+                let init = StreamEvent::from(Init {
                     session_id: Some(self.plans[&session].conversation.id()),
                     model: "m".into(),
                     permission_mode: "default".into(),

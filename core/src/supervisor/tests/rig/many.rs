@@ -54,7 +54,7 @@ impl Rig {
         let request = request.expect("a handshake");
         self.tell(one, StreamEvent::ControlResponse { request, answer: Ok(json!({})) });
         let session_id = Some(self.plan().conversation.id());
-        self.tell(one, StreamEvent::Init(init(session_id)));
+        self.tell(one, StreamEvent::from(init(session_id)));
         one
     }
 

@@ -161,7 +161,7 @@ impl Rig {
             ..said(Content::Text("Credit balance is too low".into()))
         };
         line.error = Some("billing_error".into());
-        self.stream(StreamEvent::Assistant(line));
+        self.stream(StreamEvent::from(line));
         self.fail_turn(400);
     }
 
@@ -181,7 +181,7 @@ impl Rig {
     /// A background task of the CLI begins a turn.
     pub(in crate::supervisor::tests) fn begin_by_itself(&mut self) {
         let session_id = self.row().cli_session_id;
-        self.stream(StreamEvent::Init(Init {
+        self.stream(StreamEvent::from(Init {
             session_id,
             model: "m".into(),
             permission_mode: "default".into(),
@@ -215,5 +215,5 @@ impl Rig {
 
 /// One finished block of the main thread.
 pub(in crate::supervisor::tests) fn line(content: Content) -> StreamEvent {
-    StreamEvent::Assistant(said(content))
+    StreamEvent::from(said(content))
 }

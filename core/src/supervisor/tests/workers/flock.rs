@@ -338,7 +338,7 @@ impl Flock {
         let session_id = Some(self.plans[&session].conversation.id());
         self.tell(
             session,
-            StreamEvent::Init(Init {
+            StreamEvent::from(Init {
                 session_id,
                 model: "m".into(),
                 permission_mode: "default".into(),
@@ -370,7 +370,7 @@ impl Flock {
         let content = if text.is_empty() { vec![] } else { vec![Content::Text(text.into())] };
         self.tell(
             session,
-            StreamEvent::Assistant(AssistantLine {
+            StreamEvent::from(AssistantLine {
                 uuid: Some(Uuid(0x600d)),
                 message: "msg".into(),
                 synthetic: false,
