@@ -39,11 +39,14 @@ pub(crate) fn measure() -> Vec<Figure> {
             many / few,
         )
     };
-    let met = query.1 <= GOAL_MS && query.1 / query.0 <= FLAT;
+    let is_flat = |(few, many): (f64, f64)| many / few <= FLAT;
     vec![
-        figure("the scan's query", query)
-            .goal(&format!("<= {GOAL_MS} ms, flat (ratio <= {FLAT})"), met),
-        figure("- with the rules around it", tick),
+        figure("the scan's query", query).goal(
+            &format!("<= {GOAL_MS} ms, flat (ratio <= {FLAT})"),
+            query.1 <= GOAL_MS && is_flat(query),
+        ),
+        figure("a tick, the stamped ones looked at", tick)
+            .goal(&format!("flat (ratio <= {FLAT})"), is_flat(tick)),
     ]
 }
 

@@ -133,9 +133,14 @@ pub fn badge_count<'a>(
     rows.into_iter().filter(|row| needs_person(row, policy, limits, now)).count()
 }
 
+/// Whether time alone can change what [`needs_person`] says of this session.
+pub fn badge_changes_by_time(row: &SessionRow, policy: &Policy) -> bool {
+    hide_clock(row, policy).is_some()
+}
+
 /// Whether this session waits for a person: its section says so, and its section follows from the row
 /// alone.
-fn needs_person(row: &SessionRow, policy: &Policy, limits: &Limits, now: Now) -> bool {
+pub fn needs_person(row: &SessionRow, policy: &Policy, limits: &Limits, now: Now) -> bool {
     let (section, ..) = look(row_state(row, policy, limits, now));
     section.needs_person()
 }

@@ -4,7 +4,7 @@
 use super::live::Session;
 use super::surface::{Act, Write};
 use super::{Cx, State, view};
-use crate::attention::{attention, badge_count};
+use crate::attention::attention;
 use crate::block::{Block, BlockKind};
 use crate::id::SessionId;
 use crate::session::{PendingAction, SessionRow, Status, is_legal};
@@ -235,8 +235,7 @@ impl State {
     /// Counts again who needs a person; the badge changes only with the number.
     pub(super) fn recount(&mut self, cx: &mut Cx) {
         // rule: HD-17, NT-03
-        let rows = self.sessions.values().map(|session| &session.row);
-        let count = badge_count(rows, &self.policy, &self.limits, cx.now);
+        let count = self.count_waiting(cx.now);
         if self.badge != Some(count) {
             self.badge = Some(count);
             cx.act(Act::Badge(count));

@@ -127,6 +127,8 @@ impl State {
     pub(super) fn settings_changed(&mut self, cx: &mut Cx) {
         cx.write(Write::Settings(self.policy.settings.clone()));
         cx.act(Act::EmitSettings(self.policy.settings.clone()));
+        // a setting may change who waits for a person
+        self.sessions.wake_all();
         self.recount(cx);
     }
 

@@ -178,11 +178,11 @@ impl State {
 
     /// Children that are spawned and do not answer yet.
     fn starting(&self) -> usize {
-        let starting = |session: &&Session| match session.live.child {
+        let starting = |(_, session): &(&SessionId, &Session)| match session.live.child {
             Child::Spawning { .. } | Child::Handshaking { .. } => true,
             Child::None | Child::Up { .. } | Child::Stopping { .. } => false,
         };
-        self.sessions.values().filter(starting).count()
+        self.sessions.awake().filter(starting).count()
     }
 
     /// All slots are taken: each is held while a spawn call is under way, no longer.
@@ -195,7 +195,7 @@ impl State {
     /// every launch of the app.
     fn slots_held(&self, now: Mono) -> impl Iterator<Item = Mono> {
         let longest = self.limits.handshake_ms * 2;
-        let calls = self.sessions.values().filter_map(|session| session.live.spawn_call);
+        let calls = self.sessions.awake().filter_map(|(_, session)| session.live.spawn_call);
         calls.map(move |(_, since)| since.plus(longest)).filter(move |until| *until > now)
     }
 

@@ -273,7 +273,7 @@ impl State {
 
     /// While quitting: once no child is left, the app may end.
     pub(super) fn exit_when_done(&mut self, cx: &mut Cx) {
-        let gone = self.sessions.values().all(|session| session.live.child == Child::None);
+        let gone = self.sessions.awake().all(|(_, session)| session.live.child == Child::None);
         if self.quitting && gone && !self.exited {
             self.exited = true;
             cx.act(Act::Exit);

@@ -23,7 +23,7 @@ impl State {
         }
         let children: Vec<(SessionId, ChildMark)> = self
             .sessions
-            .iter()
+            .awake()
             .filter(|(_, session)| runs(session))
             .filter_map(|(id, session)| Some((*id, session.row.child?)))
             .collect();
@@ -34,7 +34,7 @@ impl State {
         }
         let childless: Vec<SessionId> = self
             .sessions
-            .iter()
+            .awake()
             .filter(|(_, session)| session.live.child == Child::None)
             .map(|(id, _)| *id)
             .collect();

@@ -34,6 +34,7 @@ mod replaying;
 mod retry;
 mod scan;
 mod sending;
+mod sessions;
 mod stream;
 mod surface;
 mod timers;
@@ -63,6 +64,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use asks::Asked;
 use live::Session;
+use sessions::Sessions;
 
 /// All the reducer knows. Rebuilt from the rows at each start and after each caught panic.
 #[derive(Debug)]
@@ -71,7 +73,7 @@ pub struct State {
     policy: Policy,
     accounts: Vec<AccountView>,
     rng: Rng,
-    sessions: BTreeMap<SessionId, Session>,
+    sessions: Sessions,
     asks: BTreeMap<AskId, Asked>,
     last_ask: u64,
     last_launch: u64,
@@ -113,7 +115,7 @@ impl State {
             policy: Policy::default(),
             accounts: Vec::new(),
             rng: Rng::new(0),
-            sessions: BTreeMap::new(),
+            sessions: Sessions::default(),
             asks: BTreeMap::new(),
             last_ask: 0,
             last_launch: 0,

@@ -86,9 +86,7 @@ impl State {
     /// A tick that load defers for nobody, whatever becomes of its questions.
     fn end_streaks(&mut self) {
         // rule: LD-11
-        for session in self.sessions.values_mut() {
-            session.live.load_streak = 0;
-        }
+        self.sessions.awake_mut(|_, session| session.live.load_streak = 0);
     }
 
     /// The stamped rows are known: each is looked at for itself (SC-21).
@@ -106,11 +104,11 @@ impl State {
         };
         // rule: LD-11
         let stamped: BTreeSet<SessionId> = ids.iter().copied().collect();
-        for (id, session) in &mut self.sessions {
-            if !stamped.contains(id) {
+        self.sessions.awake_mut(|id, session| {
+            if !stamped.contains(&id) {
                 session.live.load_streak = 0;
             }
-        }
+        });
         for id in ids {
             self.scan_row(cx, id);
         }

@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 
 /// What is due for one session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Due {
+pub(super) enum Due {
     Spawn,
     Handshake,
     StopReport,
@@ -50,7 +50,8 @@ impl State {
             offer(Some(asked.deadline), "question");
         }
         let heavy = self.load.is_heavy(now.mono, &self.limits);
-        for session in self.sessions.values() {
+        self.debug_assert_rest(heavy);
+        for (_, session) in self.sessions.awake() {
             for (at, due) in self.session_deadlines(session, heavy) {
                 offer(Some(at), due.name());
             }
@@ -58,11 +59,11 @@ impl State {
         earliest
     }
 
-    fn session_deadlines(
+    pub(super) fn session_deadlines(
         &self,
         session: &Session,
         heavy: bool,
-    ) -> impl Iterator<Item = (Mono, Due)> {
+    ) -> impl Iterator<Item = (Mono, Due)> + use<> {
         let live = &session.live;
         // rule: A-02
         let handshake = |since: Mono| {
@@ -122,7 +123,7 @@ impl State {
         let heavy = self.load.is_heavy(now, &self.limits);
         let due: Vec<(SessionId, Due)> = self
             .sessions
-            .iter()
+            .awake()
             .flat_map(|(id, session)| {
                 self.session_deadlines(session, heavy)
                     .filter(|(at, _)| *at <= now)
@@ -144,6 +145,7 @@ impl State {
         if self.liveness_at <= now {
             self.liveness_tick(cx);
         }
+        self.lay_down(cx.now);
     }
 
     fn do_due(&mut self, cx: &mut Cx, id: SessionId, due: Due) {
@@ -282,9 +284,10 @@ impl State {
         let open = self.window.1;
         let asked: Vec<SessionId> = self
             .sessions
-            .iter()
-            .filter(|(id, session)| session.live.folder_missing || Some(**id) == open)
+            .awake()
+            .filter(|(id, session)| session.live.folder_missing && Some(**id) != open)
             .map(|(id, _)| *id)
+            .chain(open.filter(|id| self.sessions.contains_key(id)))
             .collect();
         for id in asked {
             self.ask_folder(cx, id);
@@ -301,8 +304,8 @@ impl State {
             asked.deadline = asked.deadline.plus(millis);
         }
         self.lane.slept(now);
-        let late: Vec<SessionId> = self.sessions.keys().copied().collect();
-        for session in self.sessions.values_mut() {
+        let late: Vec<SessionId> = self.sessions.awake().map(|(id, _)| *id).collect();
+        self.sessions.awake_mut(|_, session| {
             session.live.background.slept(now, millis);
             session.live.placed_at = session.live.placed_at.map(|at| at.plus(millis));
             if let Some(relaunch) = session.live.relaunch.as_mut() {
@@ -328,7 +331,7 @@ impl State {
             if let Some(asked) = session.live.stop_asked.as_mut() {
                 asked.deadline = now.plus(interrupt);
             }
-        }
+        });
         for id in late {
             self.time_wait(cx.now, id, None);
         }

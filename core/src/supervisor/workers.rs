@@ -307,8 +307,8 @@ impl State {
     /// The same for every session that another one spawned.
     pub(super) fn retire_orphans(&mut self, cx: &mut Cx) {
         // rule: PO-01, PO-10
-        let spawned = self.sessions.values().filter(|session| session.row.parent.is_some());
-        let ids: Vec<SessionId> = spawned.map(|session| session.row.id).collect();
+        let spawned = self.sessions.awake().filter(|(_, session)| session.row.parent.is_some());
+        let ids: Vec<SessionId> = spawned.map(|(id, _)| *id).collect();
         for id in ids {
             self.retire_pre_init_orphan(cx, id);
         }
