@@ -371,6 +371,8 @@ impl State {
         let new_id = self.rng.uuid();
         let mut row = SessionRow::new(new_id, old.folder, old.title, old.account, cx.now.wall);
         row.model = model.filter(|model| !model.trim().is_empty());
+        // an endpoint brings its model: another model is Claude's own
+        row.endpoint = old.endpoint.filter(|_| row.model == old.model);
         row.permission_mode = old.permission_mode;
         row.user_settings_only = old.user_settings_only;
         let text = match last_message {

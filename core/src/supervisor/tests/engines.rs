@@ -125,6 +125,22 @@ fn a_worker_asks_the_endpoint_of_its_parent() {
     assert_eq!(rig.state().family(workers[0].row.id), EngineFamily::AnthropicCompat);
 }
 
+// proves: RT-26
+#[test]
+fn a_fresh_start_in_the_same_model_asks_the_same_endpoint_and_another_model_does_not() {
+    for (model, kept) in [(None, Some("kimi")), (Some("opus"), None)] {
+        let mut rig = Rig::new();
+        set(&mut rig, kimi()).expect("an endpoint");
+        let session = create(&mut rig, Some("kimi"), None).expect("a session");
+        rig.spawn_and_shake();
+        rig.answer_turn("Done.");
+        let made = rig.command(Command::SwitchModel { session, model: model.map(Into::into) });
+        let Ok(Reply::Created(new)) = made else { panic!("{made:?}") };
+        let row = rig.stored(new);
+        assert_eq!((row.endpoint.as_deref(), row.model.as_deref()), (kept, model));
+    }
+}
+
 #[test]
 fn a_session_is_made_only_with_an_endpoint_that_is_there_and_with_its_model() {
     let mut rig = Rig::new();
