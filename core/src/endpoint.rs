@@ -280,6 +280,13 @@ pub fn id_for(name: &str, others: &[Endpoint]) -> String {
     core::iter::once(id.to_string()).chain(numbered).find(free).unwrap_or_default()
 }
 
+/// The variables that say which models the CLI's own names for Claude's mean.
+const CLAUDE_NAMES: [&str; 3] = [
+    "ANTHROPIC_DEFAULT_OPUS_MODEL",
+    "ANTHROPIC_DEFAULT_SONNET_MODEL",
+    "ANTHROPIC_DEFAULT_HAIKU_MODEL",
+];
+
 /// The variables of a child that asks this endpoint; they go over those of its account.
 pub fn endpoint_env(endpoint: &Endpoint, secret: &str) -> Vec<Var> {
     // rule: A-08, CS-33
@@ -288,6 +295,12 @@ pub fn endpoint_env(endpoint: &Endpoint, secret: &str) -> Vec<Var> {
         EngineFamily::ProxyBacked => Some(("DISABLE_AUTO_COMPACT", "1".to_string())),
         EngineFamily::Claude | EngineFamily::AnthropicCompat => None,
     };
+    // what the CLI starts by itself asks for Claude's models by these names
+    let names: &[&'static str] = match endpoint.family {
+        EngineFamily::AnthropicCompat | EngineFamily::ProxyBacked => &CLAUDE_NAMES,
+        // a gateway to Claude knows them
+        EngineFamily::Claude => &[],
+    };
     [
         ("ANTHROPIC_BASE_URL", endpoint.base_url.clone()),
         ("ANTHROPIC_AUTH_TOKEN", secret.to_string()),
@@ -295,6 +308,7 @@ pub fn endpoint_env(endpoint: &Endpoint, secret: &str) -> Vec<Var> {
         ("CLAUDE_CODE_MAX_CONTEXT_TOKENS", endpoint.context_window.to_string()),
     ]
     .into_iter()
+    .chain(names.iter().map(|name| (*name, endpoint.model.clone())))
     .chain(own_compaction)
     .map(|(name, value)| (name.to_string(), value))
     .collect()

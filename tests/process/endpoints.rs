@@ -112,6 +112,10 @@ fn sees(model: &str, more: &[(&str, &str)]) -> BTreeMap<String, String> {
         ("ANTHROPIC_BASE_URL", "https://api.example.com/anthropic"),
         ("ANTHROPIC_AUTH_TOKEN", CANARY),
         ("ANTHROPIC_MODEL", model),
+        // none of these engines knows a model of Claude's by its name
+        ("ANTHROPIC_DEFAULT_OPUS_MODEL", model),
+        ("ANTHROPIC_DEFAULT_SONNET_MODEL", model),
+        ("ANTHROPIC_DEFAULT_HAIKU_MODEL", model),
         ("CLAUDE_CODE_MAX_CONTEXT_TOKENS", &window),
         // a timer of the account's is nobody's secret
         ("CLAUDE_CODE_MAX_RETRIES", "2"),

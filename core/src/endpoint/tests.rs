@@ -178,17 +178,23 @@ fn a_secret_fits_into_one_header() {
 // proves: A-08, CS-33
 #[test]
 fn a_child_gets_the_variables_of_its_family() {
-    let common = vec![
+    let gateway = vec![
         ("ANTHROPIC_BASE_URL", "https://api.example.com/anthropic"),
         ("ANTHROPIC_AUTH_TOKEN", "the-secret"),
         ("ANTHROPIC_MODEL", "kimi-k2"),
         ("CLAUDE_CODE_MAX_CONTEXT_TOKENS", "262144"),
     ];
+    let names = [
+        ("ANTHROPIC_DEFAULT_OPUS_MODEL", "kimi-k2"),
+        ("ANTHROPIC_DEFAULT_SONNET_MODEL", "kimi-k2"),
+        ("ANTHROPIC_DEFAULT_HAIKU_MODEL", "kimi-k2"),
+    ];
+    let other: Vec<_> = gateway.iter().copied().chain(names).collect();
     let with_switch: Vec<_> =
-        common.iter().copied().chain([("DISABLE_AUTO_COMPACT", "1")]).collect();
+        other.iter().copied().chain([("DISABLE_AUTO_COMPACT", "1")]).collect();
     for (family, wanted) in [
-        (EngineFamily::Claude, &common),
-        (EngineFamily::AnthropicCompat, &common),
+        (EngineFamily::Claude, &gateway),
+        (EngineFamily::AnthropicCompat, &other),
         (EngineFamily::ProxyBacked, &with_switch),
     ] {
         let env = endpoint_env(&Endpoint { family, ..endpoint() }, "the-secret");
