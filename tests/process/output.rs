@@ -37,7 +37,7 @@ fn a_burst_before_the_exit_arrives_whole_two_hundred_times() {
     let big = "x".repeat(20_000);
     let wanted = format!("{big}\n{{\"type\":\"result\"}}\n");
     for round in 0..200 {
-        let rig = Rig::with_env(
+        let rig = Rig::until_the_end(
             r#"printf '%s\n%s\n' "$BIG" '{"type":"result"}'; exit 7"#,
             &[("BIG", &big)],
         );

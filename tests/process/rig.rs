@@ -50,10 +50,20 @@ impl Rig {
     }
 
     pub(crate) fn with_env(text: &str, env: &[(&str, &str)]) -> Rig {
+        Rig::drained_for(DRAIN, text, env)
+    }
+
+    /// The end of the output is waited for: what another test starts at this moment may hold this
+    /// terminal, too, until its program is loaded.
+    pub(crate) fn until_the_end(text: &str, env: &[(&str, &str)]) -> Rig {
+        Rig::drained_for(LONG, text, env)
+    }
+
+    fn drained_for(drain: Duration, text: &str, env: &[(&str, &str)]) -> Rig {
         let home = tempfile::tempdir().unwrap();
         let (sender, events) = channel();
         let sink = move |event| drop(sender.send(event));
-        let child = spawn(&script(home.path(), text, env), DRAIN, sink).unwrap();
+        let child = spawn(&script(home.path(), text, env), drain, sink).unwrap();
         Rig { child, home, events }
     }
 
@@ -62,7 +72,7 @@ impl Rig {
         let home = tempfile::tempdir().unwrap();
         let (sender, events) = sync_channel(0);
         let sink = move |event| drop(sender.send(event));
-        let child = spawn(&script(home.path(), text, env), DRAIN, sink).unwrap();
+        let child = spawn(&script(home.path(), text, env), LONG, sink).unwrap();
         Rig { child, home, events }
     }
 
