@@ -51,7 +51,7 @@ use omniscio_core::time::Now;
 use omniscio_core::verdict::Actor;
 use relaunch::Failure;
 use std::collections::{BTreeMap, BTreeSet};
-use switches::command_of;
+use switches::{Ticks, command_of};
 
 /// An invariant that does not hold.
 #[derive(Clone, Debug)]
@@ -74,7 +74,7 @@ pub(crate) struct Oracle {
     folded: BTreeMap<SessionId, SessionRow>,
     /// Conversations of which the app was told that they are open elsewhere.
     held: BTreeSet<CliSessionId>,
-    scanned_at: Option<u64>,
+    ticks: Ticks,
     slept_at: u64,
     switched_at: u64,
     /// The machine counts as saturated, and since when it does or does not.
@@ -123,7 +123,7 @@ impl Oracle {
             fired: BTreeSet::new(),
             folded: BTreeMap::new(),
             held: BTreeSet::new(),
-            scanned_at: None,
+            ticks: Ticks::default(),
             slept_at: 0,
             switched_at: 0,
             heavy: false,
@@ -237,7 +237,10 @@ impl Oracle {
         self.expected.clear();
         self.looks_end(input, clock.at);
         match input {
-            Input::Answer { ask, answer } => self.told_room(*ask, answer, report, clock.at),
+            Input::Answer { ask, answer } => {
+                self.tick_answered(*ask, clock.at);
+                self.told_room(*ask, answer, report, clock.at);
+            }
             Input::Command { command: Command::Retry { session }, .. } => {
                 self.click(*session, state, clock.at, report);
             }
