@@ -213,7 +213,10 @@ impl Oracle {
         }
         let unhealed = !self.policy.thinking_only_recovery();
         let book = self.book(id);
-        book.told_nothing = unhealed && !result.is_error && result.text.trim().is_empty();
+        if result.local_command.is_none() {
+            // a command of the CLI's own leaves the turn before it as it was
+            book.told_nothing = unhealed && !result.is_error && result.text.trim().is_empty();
+        }
         book.ended_by = Some(result);
         if good {
             self.began_anew(id);
