@@ -94,8 +94,8 @@ pub(super) struct Book {
     pub(super) firing: Option<String>,
     /// Calls that set or began something it waits for, and whether each is a task.
     pub(super) waits_begun: BTreeMap<String, bool>,
-    /// The app has read one of them in the turn that runs.
-    pub(super) waits_heard: bool,
+    /// When the app read one of them in the turn that runs.
+    pub(super) waits_heard: Option<u64>,
     /// Its last launch failed for good.
     pub(super) refused: bool,
     /// The result that was read, until its turn is concluded.

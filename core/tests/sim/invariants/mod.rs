@@ -280,7 +280,7 @@ impl Oracle {
             && current
         {
             self.heard(*session, event);
-            self.hears_waits(*session, event);
+            self.hears_waits(*session, event, clock.at);
         }
         self.read_results(writes, report);
         self.failed(writes, (store, clock.at), report);
@@ -315,7 +315,7 @@ impl Oracle {
         self.ladder(change, clock, report);
         self.claims(change, clock, report);
         self.charges(change, clock, report);
-        self.waits_end(change, clock.at, report);
+        self.waits_end(change, report);
         self.concludes(change, report);
         self.shape(change, clock.at, report);
         self.nudged(change, report);
