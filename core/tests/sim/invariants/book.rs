@@ -96,6 +96,10 @@ pub(super) struct Book {
     pub(super) waits_begun: BTreeMap<String, bool>,
     /// When the app read one of them in the turn that runs.
     pub(super) waits_heard: Option<u64>,
+    /// Commands run in its child behind the turns, as far as the app was told; else when the last one
+    /// ended.
+    pub(super) commands: bool,
+    pub(super) commands_ended: u64,
     /// Its last launch failed for good.
     pub(super) refused: bool,
     /// The result that was read, until its turn is concluded.

@@ -181,7 +181,7 @@ impl Oracle {
             }
             book.click = None;
             book.rest = None;
-            book.foreign = false;
+            (book.foreign, book.commands) = (false, false);
             book.resumes = false;
             book.again = false;
             book.replay_due = false;
@@ -250,7 +250,7 @@ impl Oracle {
             } => self.book(*session).stop_asked = true,
             Input::CommitRefused { session, .. } => self.book(*session).foreign = false,
             Input::Stopped { session, .. } | Input::SpawnFailed { session, .. } => {
-                self.stop_ends(*session);
+                self.stop_ends(*session, clock.at);
             }
             Input::Boot(_)
             | Input::Wake

@@ -59,8 +59,19 @@ impl Oracle {
         }
     }
 
+    /// Commands run behind the turns of a child, or none does any more.
+    pub(super) fn commands(&mut self, id: SessionId, run: bool, at: u64) {
+        let book = self.book(id);
+        if std::mem::replace(&mut book.commands, run) && !run {
+            book.commands_ended = at;
+        }
+    }
+
     /// The app reads what was set within the turn that runs.
     pub(super) fn hears_waits(&mut self, id: SessionId, event: &StreamEvent, at: u64) {
+        if let StreamEvent::BackgroundTasks(tasks) = event {
+            self.commands(id, !tasks.is_empty(), at);
+        }
         let book = self.book(id);
         if let StreamEvent::Init(_) = event {
             book.waits_heard = None;
