@@ -4,7 +4,7 @@
 use super::ladder::Episode;
 use super::nudges::Nudges;
 use super::relaunch::Relaunch;
-use omniscio_core::id::MessageId;
+use omniscio_core::id::{MessageId, Uuid};
 use omniscio_core::session::SessionRow;
 use omniscio_core::stream::TurnResult;
 use omniscio_core::time::Day;
@@ -43,6 +43,8 @@ pub(super) struct Book {
     /// The last turn delivered its answer and nothing was sent since.
     pub(super) delivered: bool,
     pub(super) message: Option<MessageId>,
+    /// The line of it that the CLI has not taken up yet: what runs before that is another turn.
+    pub(super) ahead: Option<Uuid>,
     /// Tool calls of the message's tries, and whether each counts as started.
     pub(super) calls: BTreeMap<String, (String, bool)>,
     pub(super) shape_since: Option<u64>,

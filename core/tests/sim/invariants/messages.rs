@@ -53,6 +53,7 @@ impl Oracle {
         let book = self.book(id);
         book.replayed = true;
         book.by_itself = false;
+        book.ahead = Some(line.uuid);
     }
 
     /// INV-05: an automatic line is written by a restart, once, and never in between.
@@ -138,6 +139,7 @@ impl Oracle {
         book.by_itself = false;
         book.delivered = false;
         book.message = Some(message);
+        book.ahead = Some(message);
         book.calls.clear();
         book.stop_asked = false;
         if by_person {
@@ -154,13 +156,18 @@ impl Oracle {
         if let StreamEvent::Result(result) = event {
             book.result = Some(result.clone());
         }
+        if let StreamEvent::Lifecycle { command: Some(command), .. } = event {
+            book.ahead.take_if(|ahead| *ahead == *command);
+        }
         if let StreamEvent::Assistant(line) = event
             && !line.synthetic
         {
             book.shape_since = None;
             book.spoke = true;
             for content in &line.content {
-                if let Content::ToolUse { id, input, .. } = content {
+                if let Content::ToolUse { id, input, .. } = content
+                    && book.ahead.is_none()
+                {
                     let detail = input["command"].as_str().unwrap_or_default().to_string();
                     book.calls.insert(id.clone(), (detail, true));
                 }
@@ -235,7 +242,7 @@ impl Oracle {
     /// on after whatever was said before.
     pub(crate) fn began_by_itself(&mut self, id: SessionId) {
         let book = self.book(id);
-        book.message = None;
+        (book.message, book.ahead) = (None, None);
         book.by_itself = true;
         book.delivered = false;
         book.calls.clear();
