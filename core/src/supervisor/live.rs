@@ -176,7 +176,7 @@ pub(super) struct Live {
     /// What the CLI had counted when this child's first turn began.
     pub cost_base: u64,
     pub cost_child: u64,
-    /// The CLI has named a line that it took up: it names each.
+    /// This child has named a line that it took up: it names each.
     pub names_lines: bool,
     pub folder_missing: bool,
     /// Who else has the conversation open, as last seen.
