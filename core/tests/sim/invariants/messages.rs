@@ -153,7 +153,10 @@ impl Oracle {
     /// The app reads an event: tools that start, and what ends the unseen time.
     pub(super) fn heard(&mut self, id: SessionId, event: &StreamEvent) {
         let book = self.book(id);
-        if let StreamEvent::Result(result) = event {
+        // while a line is ahead, a result that does not name it is another turn's
+        if let StreamEvent::Result(result) = event
+            && book.ahead.is_none_or(|ahead| result.messages.contains(&ahead))
+        {
             book.result = Some(result.clone());
         }
         if let StreamEvent::Lifecycle { command: Some(command), .. } = event {
