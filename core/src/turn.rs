@@ -81,6 +81,10 @@ pub struct TurnFacts {
     pub origin: Option<Origin>,
     /// The uuids that were written for it.
     pub sent: Vec<Uuid>,
+    /// The CLI has taken one of them up.
+    pub taken_up: bool,
+    /// It began another turn before that.
+    pub overtaken: bool,
     /// It carries one of the CLI's local commands.
     pub local_command: bool,
     /// When it began.
@@ -137,6 +141,8 @@ impl TurnFacts {
             number,
             origin,
             sent: Vec::new(),
+            taken_up: false,
+            overtaken: false,
             local_command: false,
             began: now,
             last_sign: now,

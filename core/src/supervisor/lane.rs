@@ -340,6 +340,7 @@ impl State {
         session.live.eof_deadline = None;
         session.live.background.child_gone();
         session.live.cost_child = 0;
+        session.live.names_lines = false;
         session.live.cost_base = session.row.cost_microdollars;
         session.live.fresh_resume = match conversation {
             Conversation::New { .. } => false,

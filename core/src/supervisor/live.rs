@@ -176,6 +176,8 @@ pub(super) struct Live {
     /// What the CLI had counted when this child's first turn began.
     pub cost_base: u64,
     pub cost_child: u64,
+    /// This child has named a line that it took up: it names each.
+    pub names_lines: bool,
     pub folder_missing: bool,
     /// Who else has the conversation open, as last seen.
     pub held: Option<Holder>,
@@ -228,6 +230,7 @@ impl Live {
             cards_waiting: VecDeque::new(),
             cost_base: 0,
             cost_child: 0,
+            names_lines: false,
             folder_missing: false,
             held: None,
             copy_held: false,
@@ -240,6 +243,13 @@ impl Live {
             activity_since: since,
             decisions: VecDeque::new(),
         }
+    }
+
+    /// What the session has cost with this result, and what of it is new.
+    pub(super) fn spent(&mut self, before: u64, result: &crate::stream::TurnResult) -> (u64, u64) {
+        self.cost_child = self.cost_child.max(result.cost_microdollars);
+        let cost = self.cost_base + self.cost_child;
+        (cost, cost.saturating_sub(before))
     }
 
     /// Something is under way that a new message must wait for.

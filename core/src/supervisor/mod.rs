@@ -26,6 +26,7 @@ mod liveness;
 mod local;
 mod looks;
 pub(crate) mod mcp;
+mod overtaken;
 mod question;
 mod refused;
 mod relaunch;

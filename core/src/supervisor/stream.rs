@@ -39,6 +39,7 @@ impl State {
         }
         // before the turn forgets a call with its result
         self.observe_background(cx, id, &event);
+        self.observe_turns(cx, id, &event);
         self.observe(cx, id, &event);
         match event {
             StreamEvent::Init(init) => self.init(cx, id, *init),

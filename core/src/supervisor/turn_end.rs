@@ -42,6 +42,12 @@ impl State {
             cx.log(Some(id), "a result without an open turn");
             return;
         }
+        if self.ended_before_ours(cx, id, &result) {
+            return;
+        }
+        let Some(session) = self.session(id) else {
+            return;
+        };
         let number = session.row.turn_count;
         let turn = match session.live.turn.take() {
             Some(turn) => turn,
@@ -102,9 +108,7 @@ impl State {
             return;
         };
         session.live.fresh_resume = false;
-        session.live.cost_child = session.live.cost_child.max(result.cost_microdollars);
-        let cost = session.live.cost_base + session.live.cost_child;
-        let spent = cost.saturating_sub(session.row.cost_microdollars);
+        let (cost, spent) = session.live.spent(session.row.cost_microdollars, result);
         let cut = matches!(disposition, Disposition::Abort { .. } | Disposition::Stopped);
         let settles = matches!(
             disposition,

@@ -89,6 +89,8 @@ pub(crate) struct Child {
     /// The script whose next beat is on its way.
     pub(crate) scheduled: Option<u64>,
     open: Vec<Uuid>,
+    /// The turn under way is the model's answer to a line.
+    answering: bool,
     /// A turn is under way.
     pub(crate) busy: bool,
     waiting: Option<String>,
@@ -145,6 +147,7 @@ impl Child {
             serial: 0,
             scheduled: None,
             open: Vec::new(),
+            answering: false,
             busy: false,
             waiting: None,
             hung: false,
@@ -210,6 +213,12 @@ impl Child {
         self.play(script);
     }
 
+    /// It has a line for the model that it has not answered yet. A turn of its own has none, and a
+    /// command of its own says little that could be taken for an answer.
+    pub(crate) fn has_line(&self) -> bool {
+        self.busy && self.answering || self.inbox.iter().any(|sent| !sent.local)
+    }
+
     pub(crate) fn send(&mut self, sent: Sent) {
         self.inbox.push_back(sent);
     }
@@ -266,6 +275,7 @@ impl Child {
 
     fn works(&mut self, dice: &mut Dice, messages: &[Uuid], trouble: Option<Trouble>) {
         self.ending = troubles::ending(trouble);
+        self.answering = !messages.is_empty();
         self.tokens = troubles::tokens(trouble);
         let of = (trouble, self.marks);
         self.play(scripts::turn(dice, self.conversation.id(), messages, of));
@@ -273,6 +283,7 @@ impl Child {
 
     fn begin(&mut self, messages: &[Uuid]) {
         self.open = messages.to_vec();
+        self.answering = false;
         self.busy = true;
         self.denied = false;
     }

@@ -86,6 +86,13 @@ impl World {
         if local {
             self.report.hit("local command");
         }
+        if child.has_line() {
+            let text = format!(
+                "{} of {session} is written while a line before it is not answered",
+                line.uuid
+            );
+            self.oracle.fail("A-10", text);
+        }
         child.send(Sent { uuid: line.uuid, what, local, compact });
         self.go_on(key);
     }

@@ -1,6 +1,7 @@
 //! Rows that wait: what the recorded streams make of a row, and who wakes it.
 
 mod befallen;
+mod overtaken;
 mod replayed;
 mod woken;
 

@@ -4,7 +4,7 @@
 use super::ladder::Episode;
 use super::nudges::Nudges;
 use super::relaunch::Relaunch;
-use omniscio_core::id::MessageId;
+use omniscio_core::id::{MessageId, Uuid};
 use omniscio_core::session::SessionRow;
 use omniscio_core::stream::TurnResult;
 use omniscio_core::time::Day;
@@ -43,6 +43,8 @@ pub(super) struct Book {
     /// The last turn delivered its answer and nothing was sent since.
     pub(super) delivered: bool,
     pub(super) message: Option<MessageId>,
+    /// The line of it that the CLI has not taken up yet: what runs before that is another turn.
+    pub(super) ahead: Option<Uuid>,
     /// Tool calls of the message's tries, and whether each counts as started.
     pub(super) calls: BTreeMap<String, (String, bool)>,
     pub(super) shape_since: Option<u64>,
@@ -94,8 +96,12 @@ pub(super) struct Book {
     pub(super) firing: Option<String>,
     /// Calls that set or began something it waits for, and whether each is a task.
     pub(super) waits_begun: BTreeMap<String, bool>,
-    /// The app has read one of them in the turn that runs.
-    pub(super) waits_heard: bool,
+    /// When the app read one of them in the turn that runs.
+    pub(super) waits_heard: Option<u64>,
+    /// Commands run in its child behind the turns, as far as the app was told; else when the last one
+    /// ended.
+    pub(super) commands: bool,
+    pub(super) commands_ended: u64,
     /// Its last launch failed for good.
     pub(super) refused: bool,
     /// The result that was read, until its turn is concluded.

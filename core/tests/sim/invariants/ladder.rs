@@ -22,7 +22,8 @@ pub(super) struct Episode {
     armed: Option<(u64, i64)>,
     /// Nothing automatic may happen until the person wants it.
     pub(super) stopped: bool,
-    /// Charged replays and rungs since the person or a finished turn, and since when.
+    /// Charged replays and rungs since the person or a finished turn, less those that were put off before
+    /// a turn came of them, and since when.
     autos: (u64, u64),
 }
 
@@ -95,6 +96,10 @@ impl Oracle {
             let episode = &mut self.book(id).ladder;
             episode.rungs = episode.rungs.saturating_sub(1);
             episode.gaps -= episode.armed.map_or(0, |(_, gap)| gap);
+            if before.turn.is_none() {
+                // no turn came of it
+                episode.autos.0 = episode.autos.0.saturating_sub(1);
+            }
             return;
         }
         report.hit(&format!("rung {is}"));

@@ -81,8 +81,9 @@ impl Oracle {
     }
 
     /// A stop is reported, or there was nothing to stop.
-    pub(super) fn stop_ends(&mut self, session: SessionId) {
+    pub(super) fn stop_ends(&mut self, session: SessionId, at: u64) {
         self.line.stopping.remove(&session);
+        self.commands(session, false, at);
     }
 
     /// The step at hand makes so many launches.

@@ -5,9 +5,13 @@ use super::Oracle;
 use crate::clock::{MINUTE, SECOND};
 use crate::report::Report;
 use crate::store::Store;
+use omniscio_core::id::SessionId;
 
 /// A scan and the debounce; then the questions and an old child that must be killed.
 const CALM_LIMIT: u64 = 60 * SECOND + 90 * SECOND + 15 * SECOND;
+
+/// A command behind the turn holds a restart for at most so long.
+const HOLD: u64 = 30 * MINUTE;
 
 /// From when on nothing goes wrong, and whether the machine stays saturated.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +29,13 @@ impl Oracle {
     /// The machine stays saturated: the ladder waits.
     pub(super) fn pinned(&self) -> bool {
         self.settling.is_some_and(|settling| settling.pinned)
+    }
+
+    /// Until when commands behind its last turn held a row that was cut off then.
+    fn held_until(&mut self, id: SessionId, cut_at: u64, at: u64) -> u64 {
+        let book = self.book(id);
+        let until = if book.commands { at } else { book.commands_ended };
+        until.min(cut_at + HOLD)
     }
 
     /// Once a minute: no row waits for longer than it must.
@@ -45,7 +56,8 @@ impl Oracle {
             CALM_LIMIT
         };
         for id in rows {
-            let since = self.book(id).in_shape_at.unwrap_or(from).max(from);
+            let cut_at = self.book(id).in_shape_at.unwrap_or(from);
+            let since = self.held_until(id, cut_at, at).max(cut_at).max(from);
             let waited = at.saturating_sub(since);
             if waited > MINUTE {
                 report.hit(if pinned { "waits under load" } else { "waits for the scan" });

@@ -53,6 +53,7 @@ impl Oracle {
         let book = self.book(id);
         book.replayed = true;
         book.by_itself = false;
+        book.ahead = Some(line.uuid);
     }
 
     /// INV-05: an automatic line is written by a restart, once, and never in between.
@@ -138,6 +139,7 @@ impl Oracle {
         book.by_itself = false;
         book.delivered = false;
         book.message = Some(message);
+        book.ahead = Some(message);
         book.calls.clear();
         book.stop_asked = false;
         if by_person {
@@ -151,8 +153,14 @@ impl Oracle {
     /// The app reads an event: tools that start, and what ends the unseen time.
     pub(super) fn heard(&mut self, id: SessionId, event: &StreamEvent) {
         let book = self.book(id);
-        if let StreamEvent::Result(result) = event {
+        // while a line is ahead, a result that does not name it is another turn's
+        if let StreamEvent::Result(result) = event
+            && book.ahead.is_none_or(|ahead| result.messages.contains(&ahead))
+        {
             book.result = Some(result.clone());
+        }
+        if let StreamEvent::Lifecycle { command: Some(command), .. } = event {
+            book.ahead.take_if(|ahead| *ahead == *command);
         }
         if let StreamEvent::Assistant(line) = event
             && !line.synthetic
@@ -160,7 +168,9 @@ impl Oracle {
             book.shape_since = None;
             book.spoke = true;
             for content in &line.content {
-                if let Content::ToolUse { id, input, .. } = content {
+                if let Content::ToolUse { id, input, .. } = content
+                    && book.ahead.is_none()
+                {
                     let detail = input["command"].as_str().unwrap_or_default().to_string();
                     book.calls.insert(id.clone(), (detail, true));
                 }
@@ -213,7 +223,10 @@ impl Oracle {
         }
         let unhealed = !self.policy.thinking_only_recovery();
         let book = self.book(id);
-        book.told_nothing = unhealed && !result.is_error && result.text.trim().is_empty();
+        if result.local_command.is_none() {
+            // a command of the CLI's own leaves the turn before it as it was
+            book.told_nothing = unhealed && !result.is_error && result.text.trim().is_empty();
+        }
         book.ended_by = Some(result);
         if good {
             self.began_anew(id);
@@ -232,7 +245,7 @@ impl Oracle {
     /// on after whatever was said before.
     pub(crate) fn began_by_itself(&mut self, id: SessionId) {
         let book = self.book(id);
-        book.message = None;
+        (book.message, book.ahead) = (None, None);
         book.by_itself = true;
         book.delivered = false;
         book.calls.clear();

@@ -51,7 +51,7 @@ use omniscio_core::time::Now;
 use omniscio_core::verdict::Actor;
 use relaunch::Failure;
 use std::collections::{BTreeMap, BTreeSet};
-use switches::command_of;
+use switches::{Ticks, command_of};
 
 /// An invariant that does not hold.
 #[derive(Clone, Debug)]
@@ -74,7 +74,7 @@ pub(crate) struct Oracle {
     folded: BTreeMap<SessionId, SessionRow>,
     /// Conversations of which the app was told that they are open elsewhere.
     held: BTreeSet<CliSessionId>,
-    scanned_at: Option<u64>,
+    ticks: Ticks,
     slept_at: u64,
     switched_at: u64,
     /// The machine counts as saturated, and since when it does or does not.
@@ -123,7 +123,7 @@ impl Oracle {
             fired: BTreeSet::new(),
             folded: BTreeMap::new(),
             held: BTreeSet::new(),
-            scanned_at: None,
+            ticks: Ticks::default(),
             slept_at: 0,
             switched_at: 0,
             heavy: false,
@@ -181,7 +181,7 @@ impl Oracle {
             }
             book.click = None;
             book.rest = None;
-            book.foreign = false;
+            (book.foreign, book.commands) = (false, false);
             book.resumes = false;
             book.again = false;
             book.replay_due = false;
@@ -237,7 +237,10 @@ impl Oracle {
         self.expected.clear();
         self.looks_end(input, clock.at);
         match input {
-            Input::Answer { ask, answer } => self.told_room(*ask, answer, report, clock.at),
+            Input::Answer { ask, answer } => {
+                self.tick_answered(*ask, clock.at);
+                self.told_room(*ask, answer, report, clock.at);
+            }
             Input::Command { command: Command::Retry { session }, .. } => {
                 self.click(*session, state, clock.at, report);
             }
@@ -247,7 +250,7 @@ impl Oracle {
             } => self.book(*session).stop_asked = true,
             Input::CommitRefused { session, .. } => self.book(*session).foreign = false,
             Input::Stopped { session, .. } | Input::SpawnFailed { session, .. } => {
-                self.stop_ends(*session);
+                self.stop_ends(*session, clock.at);
             }
             Input::Boot(_)
             | Input::Wake
@@ -277,7 +280,7 @@ impl Oracle {
             && current
         {
             self.heard(*session, event);
-            self.hears_waits(*session, event);
+            self.hears_waits(*session, event, clock.at);
         }
         self.read_results(writes, report);
         self.failed(writes, (store, clock.at), report);
@@ -312,7 +315,7 @@ impl Oracle {
         self.ladder(change, clock, report);
         self.claims(change, clock, report);
         self.charges(change, clock, report);
-        self.waits_end(change, clock.at, report);
+        self.waits_end(change, report);
         self.concludes(change, report);
         self.shape(change, clock.at, report);
         self.nudged(change, report);

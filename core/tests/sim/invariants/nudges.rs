@@ -102,7 +102,7 @@ impl Oracle {
     fn inv_63(&mut self, change: &Change<'_>) {
         let id = change.after.id;
         let asks = change.after.pending.is_some_and(PendingAction::is_card);
-        let waits = self.book(id).waits_heard;
+        let waits = self.awaits(id);
         if asks || waits {
             self.fail("INV-63", format!("{id} is nudged, asks: {asks}, waits: {waits}"));
         }

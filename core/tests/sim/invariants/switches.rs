@@ -10,6 +10,19 @@ use omniscio_core::session::{PendingAction, SessionRow, Status};
 use omniscio_core::supervisor::{AskId, Command, Input, Question};
 use omniscio_core::verdict::Actor;
 
+/// The scan's ticks.
+#[derive(Default)]
+pub(super) struct Ticks {
+    last: Option<u64>,
+    /// The question of the last one, until it is answered.
+    open: Option<AskId>,
+    /// When that was.
+    answered: u64,
+}
+
+/// A question that finds no answer is given up after this.
+const ASK_MS: u64 = 5 * SECOND;
+
 impl Oracle {
     /// INV-46 and INV-55: with recovery off no actor that it switches restarts anything, from the step on
     /// in which it was switched.
@@ -42,7 +55,7 @@ impl Oracle {
 
     /// A question of the scan. INV-48: the first one is 30 s after the start; with recovery off there is
     /// none (INV-46); SC-22: never two at once.
-    pub(super) fn scans(&mut self, clock: &Clock) {
+    pub(super) fn scans(&mut self, ask: AskId, clock: &Clock) {
         let (now, at) = (clock.now(), clock.at);
         let age = now.mono.since(self.booted.mono);
         if age < 30 * SECOND {
@@ -51,9 +64,17 @@ impl Oracle {
         if !self.policy.aborted_response_recovery() {
             self.fail("INV-46", "a scan though recovery is off");
         }
-        let last = self.scanned_at.replace(at);
+        let last = self.ticks.last.replace(at);
+        self.ticks.open = Some(ask);
         if last.is_some_and(|last| last == at) {
             self.fail("SC-22", "two scans at one moment");
+        }
+    }
+
+    /// An answer comes, perhaps to the last tick.
+    pub(super) fn tick_answered(&mut self, ask: AskId, at: u64) {
+        if self.ticks.open.take_if(|open| *open == ask).is_some() {
+            self.ticks.answered = at;
         }
     }
 
@@ -63,7 +84,14 @@ impl Oracle {
             return;
         }
         let begun = self.booted_at.max(self.switched_at).max(self.slept_at);
-        let since = self.scanned_at.unwrap_or(0).max(begun);
+        let mut since = self.ticks.last.unwrap_or(0).max(begun);
+        if since == self.slept_at {
+            // the tick on waking is out of step: the next one may come while its question is open, and is
+            // skipped (SC-22)
+            let open_until = since + ASK_MS;
+            let open = self.ticks.open.is_some();
+            since = if open { open_until } else { self.ticks.answered.clamp(since, open_until) };
+        }
         if at > since + MINUTE + SECOND {
             self.fail("INV-55", format!("recovery is on and no scan came for {} ms", at - since));
         }
@@ -139,7 +167,7 @@ impl Oracle {
             }
             Question::Folder { .. } | Question::TakeOver { .. } | Question::Alive { .. } => {}
             Question::Headroom => self.asks_for_room(ask, clock.at),
-            Question::Stamped => self.scans(clock),
+            Question::Stamped => self.scans(ask, clock),
         }
     }
 

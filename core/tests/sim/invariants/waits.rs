@@ -2,7 +2,6 @@
 //! sent or fired twice.
 
 use super::{Change, Oracle};
-use crate::clock::HOUR;
 use crate::report::Report;
 use crate::store::Store;
 use crate::waits::{Wait, prompt};
@@ -60,22 +59,35 @@ impl Oracle {
         }
     }
 
+    /// Commands run behind the turns of a child, or none does any more.
+    pub(super) fn commands(&mut self, id: SessionId, run: bool, at: u64) {
+        let book = self.book(id);
+        if std::mem::replace(&mut book.commands, run) && !run {
+            book.commands_ended = at;
+        }
+    }
+
     /// The app reads what was set within the turn that runs.
-    pub(super) fn hears_waits(&mut self, id: SessionId, event: &StreamEvent) {
+    pub(super) fn hears_waits(&mut self, id: SessionId, event: &StreamEvent, at: u64) {
+        if let StreamEvent::BackgroundTasks(tasks) = event {
+            self.commands(id, !tasks.is_empty(), at);
+        }
         let book = self.book(id);
         if let StreamEvent::Init(_) = event {
-            book.waits_heard = false;
+            book.waits_heard = None;
         }
         let fired = matches!(event, StreamEvent::Lifecycle { wakeup_source: Some(_), .. });
         let fired = book.firing.take_if(|_| fired);
         if let StreamEvent::Assistant(line) = event {
             let marked = |content: &Content| matches!(content, Content::Text(text) if contains_final_marker(text));
             // a final message behind its marker comes first
-            book.waits_heard &= !line.content.iter().any(marked);
+            book.waits_heard.take_if(|_| line.content.iter().any(marked));
         }
         if let StreamEvent::User(echo) = event {
             let of_wait = |call: &String| book.waits_begun.contains_key(call);
-            book.waits_heard |= echo.results.iter().any(|result| of_wait(&result.tool_use));
+            if echo.results.iter().any(|result| of_wait(&result.tool_use)) {
+                book.waits_heard = Some(at);
+            }
         }
         if let Some(prompt) = fired {
             self.fires(prompt);
@@ -83,7 +95,7 @@ impl Oracle {
     }
 
     /// WD-01: a turn that ends behind something it waits for leaves the row waiting.
-    pub(super) fn waits_end(&mut self, change: &Change<'_>, at: u64, report: &mut Report) {
+    pub(super) fn waits_end(&mut self, change: &Change<'_>, report: &mut Report) {
         let Some(before) = change.before else { return };
         let after = change.after;
         if waits(before) && after.status == Status::Stalled {
@@ -93,12 +105,20 @@ impl Oracle {
             report.hit("waits: over without a turn");
         }
         let ends = change.reason == "finished" && before.turn.is_some() && after.turn.is_none();
-        let heard = ends && std::mem::take(&mut self.book(after.id).waits_heard);
-        // a machine that slept meanwhile may have slept over it
-        let slept = at < self.slept_at + HOUR;
-        if heard && !slept && after.pending.is_none() && !waits(after) {
+        let heard = ends && self.awaits(after.id);
+        if ends {
+            self.book(after.id).waits_heard = None;
+        }
+        if heard && after.pending.is_none() && !waits(after) {
             self.fail("WD-01", format!("{} waits and says {:?}", after.id, after.status));
         }
+    }
+
+    /// What the turn that runs has set or begun is still ahead.
+    pub(super) fn awaits(&mut self, id: SessionId) -> bool {
+        // a machine that slept meanwhile may have slept over it
+        let slept_at = self.slept_at;
+        self.book(id).waits_heard.is_some_and(|heard| heard > slept_at)
     }
 
     /// WD-01, WD-02: a waiting row calls nobody and says what it waits for.
