@@ -19,7 +19,7 @@ const FEW: u32 = 1_000;
 const MANY: u32 = 100_000;
 const STAMPED: u32 = 100;
 const QUERIES: usize = 2_000;
-const TICKS: usize = 200;
+const TICKS: usize = 2_000;
 const GOAL_MS: f64 = 0.2;
 /// Beyond this share of the figure among few rows, it is not flat.
 const FLAT: f64 = 1.5;
@@ -39,14 +39,11 @@ pub(crate) fn measure() -> Vec<Figure> {
             many / few,
         )
     };
-    let is_flat = |(few, many): (f64, f64)| many / few <= FLAT;
+    let met = query.1 <= GOAL_MS && query.1 / query.0 <= FLAT;
     vec![
-        figure("the scan's query", query).goal(
-            &format!("<= {GOAL_MS} ms, flat (ratio <= {FLAT})"),
-            query.1 <= GOAL_MS && is_flat(query),
-        ),
-        figure("a tick, the stamped ones looked at", tick)
-            .goal(&format!("flat (ratio <= {FLAT})"), is_flat(tick)),
+        figure("the scan's query", query)
+            .goal(&format!("<= {GOAL_MS} ms, flat (ratio <= {FLAT})"), met),
+        figure("- with the rules around it", tick),
     ]
 }
 
