@@ -27,7 +27,9 @@ use omniscio_core::ipc::Event;
 use omniscio_core::message::{LineText, UserLine};
 use omniscio_core::recovery::handover::handover;
 use omniscio_core::stream::stdin::{control_line, user_line};
-use omniscio_core::supervisor::{Act, Answer, AskId, Input, LaunchId, Question, Step, Write};
+use omniscio_core::supervisor::{
+    Act, Answer, AskId, Handover, Input, LaunchId, Question, Step, Write,
+};
 use omniscio_core::time::Wall;
 use parts::Asked;
 use std::collections::{BTreeMap, VecDeque};
@@ -344,7 +346,7 @@ impl Effects {
         let last_message = self.store.last_operator_message(session)?.map(|message| message.text);
         let text = handover(&blocks, last_message.as_deref(), &[]);
         let unanswered = self.store.unanswered_messages(session)?;
-        Ok(Answer::Handover { text, last_message, unanswered })
+        Ok(Answer::Handover(Handover { text, last_message, unanswered }))
     }
 }
 

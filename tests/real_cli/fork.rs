@@ -39,6 +39,21 @@ impl Bench {
         session
     }
 
+    /// The third message and every compaction are refused as too long, and the session is given up.
+    fn full(&self, session: SessionId) -> Old {
+        self.api.script(|_, _| too_long());
+        self.api.script_side(|_, _| too_long());
+        self.given_up(session)
+    }
+
+    /// The third message is nudged three times in vain.
+    fn given_up(&self, session: SessionId) -> Old {
+        self.send(session, THREE);
+        wait_until(LIMIT, "the nudge", || self.row(session).context_recover_count == 1);
+        self.gave_up(session, THREE, 3);
+        self.old(session)
+    }
+
     fn old(&self, session: SessionId) -> Old {
         let row = self.row(session);
         let id = row.cli_session_id.expect("a conversation").to_string();
@@ -82,11 +97,7 @@ fn t11_a_copy_goes_on_from_the_last_good_turn_and_leaves_the_original_as_it_is()
             let session = bench.twice_good();
             let refused = bench.command(Command::Fork { session }).unwrap_err();
             assert_eq!(refused.code, IpcCode::NotEligible, "it is not given up");
-            bench.api.script(|_, _| too_long());
-            bench.api.script_side(|_, _| too_long());
-            bench.send(session, THREE);
-            wait_until(LIMIT, "the nudge", || bench.row(session).context_recover_count == 1);
-            bench.gave_up(session, THREE, 3);
+            bench.full(session);
             // the person tries as well
             bench.send(session, "/compact");
             let failed = |note: &String| note.contains("ompact");
@@ -141,12 +152,7 @@ fn a_first_message_that_is_cut_off_is_copied_again_and_stands_once() {
     in_namespace("fork::a_first_message_that_is_cut_off_is_copied_again_and_stands_once", || {
         let bench = Bench::new();
         let session = bench.twice_good();
-        bench.api.script(|_, _| too_long());
-        bench.api.script_side(|_, _| too_long());
-        bench.send(session, THREE);
-        wait_until(LIMIT, "the nudge", || bench.row(session).context_recover_count == 1);
-        bench.gave_up(session, THREE, 3);
-        let old = bench.old(session);
+        let old = bench.full(session);
         let copy = bench.forked(session);
         let gate = Gate::new();
         let half = said("half an answer", 81_000).hold_after(2, &gate);
@@ -177,12 +183,7 @@ fn a_copy_is_compacted_before_the_message_is_tried_again() {
     in_namespace("fork::a_copy_is_compacted_before_the_message_is_tried_again", || {
         let bench = Bench::new();
         let session = bench.twice_good();
-        bench.api.script(|_, _| too_long());
-        bench.api.script_side(|_, _| too_long());
-        bench.send(session, THREE);
-        wait_until(LIMIT, "the nudge", || bench.row(session).context_recover_count == 1);
-        bench.gave_up(session, THREE, 3);
-        let old = bench.old(session);
+        let old = bench.full(session);
         let copy = bench.forked(session);
         bench
             .api
@@ -274,10 +275,8 @@ impl Bench {
             room.store(2, Ordering::SeqCst);
             Reply::new().text("<summary>A summary by the mock.</summary>")
         });
-        self.send(session, THREE);
-        wait_until(LIMIT, "the nudge", || self.row(session).context_recover_count == 1);
-        self.gave_up(session, THREE, 3);
+        let old = self.given_up(session);
         assert_eq!(self.compactions(session), boundaries);
-        self.old(session)
+        old
     }
 }

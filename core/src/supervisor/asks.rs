@@ -154,7 +154,7 @@ impl State {
                     | Answer::Headroom(_)
                     | Answer::Alive { .. }
                     | Answer::TakenOver { .. }
-                    | Answer::Handover { .. }
+                    | Answer::Handover(_)
                     | Answer::Failed { .. } => None,
                 };
                 // rule: PF-06
@@ -233,24 +233,16 @@ impl State {
         reply: super::ReplyTo,
         answer: Answer,
     ) {
-        let made = match answer {
-            Answer::Handover { text, last_message, .. } => {
-                self.create_switched(cx, id, model, text, last_message)
-            }
-            Answer::Folder { .. }
-            | Answer::Transcript { .. }
-            | Answer::Stamped { .. }
-            | Answer::Headroom(_)
-            | Answer::Alive { .. }
-            | Answer::TakenOver { .. }
-            | Answer::Failed { .. } => Err(unreadable()),
-        };
+        let made = answer
+            .handover()
+            .map_err(unreadable)
+            .and_then(|said| self.create_switched(cx, id, model, said.text, said.last_message));
         cx.act(Act::Reply { to: reply, reply: made.map(Reply::Created) });
     }
 }
 
 /// Nobody could read what was said.
-pub(super) fn unreadable() -> IpcError {
+pub(super) fn unreadable(_: Answer) -> IpcError {
     let message = "The conversation could not be read. Try again.".into();
     IpcError { code: IpcCode::Internal, message }
 }

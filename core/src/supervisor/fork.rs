@@ -33,19 +33,10 @@ impl State {
         to: ReplyTo,
         answer: Answer,
     ) {
-        let made = match answer {
-            Answer::Handover { unanswered, .. } => {
-                let made = self.create_fork(cx, id);
-                made.map(|session| Reply::Forked { session, draft: unanswered })
-            }
-            Answer::Folder { .. }
-            | Answer::Transcript { .. }
-            | Answer::Stamped { .. }
-            | Answer::Headroom(_)
-            | Answer::Alive { .. }
-            | Answer::TakenOver { .. }
-            | Answer::Failed { .. } => Err(unreadable()),
-        };
+        let made = answer.handover().map_err(unreadable).and_then(|said| {
+            let made = self.create_fork(cx, id);
+            made.map(|session| Reply::Forked { session, draft: said.unanswered })
+        });
         cx.act(Act::Reply { to, reply: made });
     }
 

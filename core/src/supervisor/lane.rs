@@ -249,7 +249,7 @@ impl State {
             | Answer::TakenOver { .. }
             | Answer::Stamped { .. }
             | Answer::Alive { .. }
-            | Answer::Handover { .. }
+            | Answer::Handover(_)
             | Answer::Failed { .. } => None,
         };
         if let Some(found) = found {

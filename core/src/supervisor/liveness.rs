@@ -57,7 +57,7 @@ impl State {
             | Answer::TakenOver { .. }
             | Answer::Stamped { .. }
             | Answer::Headroom(_)
-            | Answer::Handover { .. }
+            | Answer::Handover(_)
             | Answer::Failed { .. } => return,
         };
         if !gone.is_empty() {

@@ -126,7 +126,7 @@ impl State {
             | Answer::Stamped { .. }
             | Answer::Headroom(_)
             | Answer::Alive { .. }
-            | Answer::Handover { .. } => false,
+            | Answer::Handover(_) => false,
         }
     }
 
@@ -227,7 +227,7 @@ pub(super) fn facts_of(answer: &Answer) -> Option<Looked> {
         | Answer::Headroom(_)
         | Answer::Alive { .. }
         | Answer::TakenOver { .. }
-        | Answer::Handover { .. }
+        | Answer::Handover(_)
         | Answer::Failed { .. } => None,
     }
 }

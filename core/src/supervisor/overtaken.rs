@@ -13,25 +13,26 @@ impl State {
     /// Takes in who a turn that begins is for: our line, or something else while our line waits.
     pub(super) fn observe_turns(&mut self, cx: &mut Cx, id: SessionId, event: &StreamEvent) {
         // rule
-        let Some(session) = self.sessions.get_mut(&id) else {
-            return;
-        };
-        let live = &mut session.live;
-        let (named, other) = if let StreamEvent::Lifecycle {
+        let (named, woken) = if let StreamEvent::Lifecycle {
             command,
             state: LifecycleState::Started,
             wakeup_source,
             ..
         } = event
         {
-            live.names_lines |= command.is_some();
-            (*command, wakeup_source.is_some() || command.is_some())
+            (*command, Some(wakeup_source.is_some()))
         } else if let StreamEvent::Init(_) = event {
-            // a task's own turn has no name: only a CLI that names what it takes up tells them apart
-            (None, live.names_lines)
+            (None, None)
         } else {
             return;
         };
+        let Some(session) = self.sessions.get_mut(&id) else {
+            return;
+        };
+        let live = &mut session.live;
+        live.names_lines |= named.is_some();
+        // a task's own turn has no name: only a CLI that names what it takes up tells them apart
+        let other = woken.map_or(live.names_lines, |woken| woken || named.is_some());
         let Some(turn) = live.turn.as_mut().filter(|turn| !turn.sent.is_empty()) else {
             return;
         };

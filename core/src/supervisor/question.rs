@@ -91,14 +91,7 @@ pub enum Answer {
         gone: Vec<SessionId>,
     },
     /// To [`Question::Handover`].
-    Handover {
-        /// Its text.
-        text: String,
-        /// Text of the last operator message, if any.
-        last_message: Option<String>,
-        /// Text of the operator messages after the last one that was answered, if any.
-        unanswered: Option<String>,
-    },
+    Handover(Handover),
     /// The shell could not find out; the words are for the log.
     Failed {
         /// Why.
@@ -106,6 +99,33 @@ pub enum Answer {
         /// The system's error number, where the machine was short of something to look with.
         errno: Option<i32>,
     },
+}
+
+impl Answer {
+    /// What was said so far; the answer as it is where nobody could read it.
+    pub(super) fn handover(self) -> Result<Handover, Answer> {
+        match self {
+            Answer::Handover(handover) => Ok(handover),
+            Answer::Folder { .. }
+            | Answer::Transcript { .. }
+            | Answer::TakenOver { .. }
+            | Answer::Stamped { .. }
+            | Answer::Headroom(_)
+            | Answer::Alive { .. }
+            | Answer::Failed { .. } => Err(self),
+        }
+    }
+}
+
+/// What was said so far, for a conversation that begins anew.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Handover {
+    /// Its text.
+    pub text: String,
+    /// Text of the last operator message, if any.
+    pub last_message: Option<String>,
+    /// Text of the operator messages after the last one that was answered, if any.
+    pub unanswered: Option<String>,
 }
 
 /// What is left on this machine for this app; `None` where nobody can tell.

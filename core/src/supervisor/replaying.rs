@@ -285,15 +285,9 @@ impl State {
         calls: &[String],
         answer: Answer,
     ) {
-        let handover = match answer {
-            Answer::Handover { text, .. } => with_calls(text, calls),
-            Answer::Folder { .. }
-            | Answer::Transcript { .. }
-            | Answer::Stamped { .. }
-            | Answer::Headroom(_)
-            | Answer::Alive { .. }
-            | Answer::TakenOver { .. }
-            | Answer::Failed { .. } => {
+        let handover = match answer.handover() {
+            Ok(said) => with_calls(said.text, calls),
+            Err(answer) => {
                 self.handover_failed(cx, id, purpose, &answer);
                 return;
             }

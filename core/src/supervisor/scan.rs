@@ -99,7 +99,7 @@ impl State {
             | Answer::Folder { .. }
             | Answer::Transcript { .. }
             | Answer::TakenOver { .. }
-            | Answer::Handover { .. }
+            | Answer::Handover(_)
             | Answer::Failed { .. } => return,
         };
         // rule: LD-11

@@ -89,8 +89,7 @@ impl Sessions {
 
 impl State {
     /// Lays down the sessions that rest.
-    pub(super) fn lay_down(&mut self, now: Now) {
-        let heavy = self.load.is_heavy(now.mono, &self.limits);
+    pub(super) fn lay_down(&mut self, now: Now, heavy: bool) {
         let rests = |(_, session): &(&SessionId, &Session)| self.rests(session, heavy);
         let resting: Vec<(SessionId, bool)> = self
             .sessions

@@ -145,7 +145,7 @@ impl State {
         if self.liveness_at <= now {
             self.liveness_tick(cx);
         }
-        self.lay_down(cx.now);
+        self.lay_down(cx.now, heavy);
     }
 
     fn do_due(&mut self, cx: &mut Cx, id: SessionId, due: Due) {

@@ -13,7 +13,7 @@ use omniscio_core::message::{LineText, Origin, UserLine};
 use omniscio_core::session::PendingAction;
 use omniscio_core::stream::{Content, StreamEvent};
 use omniscio_core::supervisor::{
-    Act, Answer, AskId, Control, Input, LaunchId, Question, TranscriptFacts,
+    Act, Answer, AskId, Control, Handover, Input, LaunchId, Question, TranscriptFacts,
 };
 
 impl World {
@@ -423,7 +423,7 @@ impl World {
                 let last = self.store.messages.values().rfind(|message| message.session == session);
                 let last_message = last.map(|message| message.text.clone());
                 let (text, unanswered) = ("What was said before.".into(), last_message.clone());
-                Answer::Handover { text, last_message, unanswered }
+                Answer::Handover(Handover { text, last_message, unanswered })
             }
         }
     }

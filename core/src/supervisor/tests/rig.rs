@@ -336,7 +336,11 @@ impl Rig {
             }
             Question::Handover { .. } => {
                 let unanswered = self.said_last.clone();
-                Answer::Handover { text: "handover".into(), last_message: None, unanswered }
+                Answer::Handover(Handover {
+                    text: "handover".into(),
+                    last_message: None,
+                    unanswered,
+                })
             }
         }
     }

@@ -370,7 +370,7 @@ impl Port {
                 Answer::Failed { words: "no thread to read with".into(), errno: self.unread }
             }
             Question::Handover { .. } => {
-                Answer::Handover { text: "handover".into(), last_message: None, unanswered: None }
+                Answer::Handover(Handover { text: "handover".into(), ..Handover::default() })
             }
         }
     }

@@ -227,7 +227,7 @@ impl Flock {
                 Answer::Stamped { ids: stamped.map(|row| row.id).collect() }
             }
             Question::Handover { .. } => {
-                Answer::Handover { text: "handover".into(), last_message: None, unanswered: None }
+                Answer::Handover(Handover { text: "handover".into(), ..Handover::default() })
             }
         }
     }
