@@ -5,6 +5,7 @@ use crate::context::{CLAUDE, LIMIT, empty, figures, is_compacted, said, too_long
 use crate::looks::Written;
 use crate::support::mock_api::{Gate, Reply};
 use crate::support::namespace::in_namespace;
+use crate::support::real_cli::wait_until;
 use omniscio_core::prompt;
 use omniscio_core::session::{PendingAction, Status};
 use std::sync::Arc;
@@ -138,7 +139,8 @@ fn killed_after_two_compactions_the_message_goes_on_though_the_cut_is_refused() 
             });
             bench.send(session, "message number two");
             gate.wait_reached(LIMIT);
-            assert_eq!(bench.compactions(session), 2);
+            // the app reads it after the mock has sent more
+            wait_until(LIMIT, "both compactions", || bench.compactions(session) == 2);
             bench.wait_on_disk(Written::Message(prompt::PLEASE_CONTINUE));
             bench.kill_cli(session);
             bench.wait_answer(session, "the whole answer");
